@@ -1,0 +1,60 @@
+#pragma once
+// A model that can be run: its configuration, its weights as stored, its tokenizer. Immutable; everything that changes while
+// it runs is in State (model/state.h).
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/matmul.h"
+#include "text/tokenizer.h"
+#include "weights/checkpoint.h"
+#include "weights/model_config.h"
+
+namespace regard {
+
+// A linear layer, y = W x (+ b).
+struct Linear {
+  Matrix weight;
+  std::vector<float> bias;  // [N] or empty
+};
+
+// The scale (and shift) of a norm.
+struct Norm {
+  std::vector<float> weight;  // [C]; empty where the family has no such norm
+  std::vector<float> bias;    // [C] or empty
+};
+
+struct Layer {
+  Norm attention_norm, mlp_norm;
+  Norm post_attention_norm, post_mlp_norm;  // Gemma
+  Norm query_norm, key_norm;                // per head, [D]
+  Linear q, k, v, o;
+  Linear gate, up, down;                    // gate.weight.data is null where the feed-forward has none
+};
+
+class Model {
+ public:
+  explicit Model(Checkpoint checkpoint);
+  static Model load(const std::filesystem::path& path) { return Model(load_checkpoint(path)); }
+
+  const ModelConfig& config() const { return checkpoint_.config; }
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+
+  const Matrix& embedding() const { return embedding_; }  // [V, C]
+  const std::vector<Layer>& layers() const { return layers_; }
+  const Norm& final_norm() const { return final_norm_; }
+  const Linear& head() const { return head_; }            // [V, C]
+
+ private:
+  Checkpoint checkpoint_;  // keeps the mapped files alive
+  Tokenizer tokenizer_;
+  Matrix embedding_;
+  std::vector<Layer> layers_;
+  Norm final_norm_;
+  Linear head_;
+};
+
+}  // namespace regard
