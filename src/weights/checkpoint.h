@@ -1,0 +1,49 @@
+#pragma once
+// A model as it lies on disk: its configuration, its tokenizer and its weights, which stay mapped and as stored (law
+// 8).
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/matmul.h"
+#include "text/tokenizer_spec.h"
+#include "weights/mapped_file.h"
+#include "weights/model_config.h"
+
+namespace regard {
+
+struct StoredAs {
+  std::int64_t tensors = 0, bytes = 0;
+};
+
+struct Checkpoint {
+  ModelConfig config;
+  TokenizerSpec tokenizer;
+  // By GGUF name ("blk.0.attn_q.weight"): rows = outputs, cols = inputs; one-dimensional ones have one row. A linear
+  // layer may have a ".bias" beside its ".weight". Every matrix the configuration calls for is here, with the shape it
+  // calls for.
+  std::map<std::string, Matrix, std::less<>> matrices;
+  std::vector<std::shared_ptr<MappedFile>> mappings;  // what the matrices point into
+  std::vector<std::string> files;
+  std::int64_t bytes = 0;            // of all files
+  std::map<DType, StoredAs> stored;  // what the weights are stored as
+
+  const Matrix& matrix(std::string_view name) const;  // Error{not_found} naming tensor and file
+  const Matrix* find(std::string_view name) const;    // nullptr when it is not there
+  // Throws Error{io} when a file was cut or rewritten since loading: to be asked after computing with the weights.
+  void check_intact() const;
+};
+
+// `path`: a .gguf file (the first one of a split set loads them all). Errors: not_found, io, bad_input, unsupported (an
+// architecture, tensor type or metadata key that regard does not know how to compute, by name).
+Checkpoint load_checkpoint(const std::filesystem::path& path);
+
+// The tokenizer alone, for a file of any architecture.
+TokenizerSpec load_tokenizer(const std::filesystem::path& path);
+
+}  // namespace regard
