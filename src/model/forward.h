@@ -1,5 +1,6 @@
 #pragma once
-// The forward pass on rows: a prompt is T rows of one sequence, a decode step one row per sequence. One code path, same bits.
+// The forward pass on rows: a prompt is T rows of one sequence, a decode step one row per sequence. One code path, same
+// bits.
 
 #include <cstdint>
 #include <functional>
@@ -14,16 +15,16 @@
 
 namespace regard {
 
-// Runs `rows` through every block, appending their keys and values to the cache. The rows of one sequence must continue it:
-// positions length, length + 1, ... in order. resid: [rows, C], the residual after the last block (before the final norm).
-// Errors: token id out of range, position beyond the context, rows that do not continue their sequence.
+// Runs `rows` through every block, appending their keys and values to the cache. The rows of one sequence must continue
+// it: positions length, length + 1, ... in order. resid: [rows, C], the residual after the last block (before the final
+// norm). Errors: token id out of range, position beyond the context, rows that do not continue their sequence.
 void forward(const Model& model, State& state, std::span<const Row> rows, View<float, 2> resid, Tap* tap = nullptr);
 
 // Final norm, unembedding, softcap: resid [R, C] -> logits [R, V].
 void logits(const Model& model, View<const float, 2> resid, View<float, 2> out);
 
 struct FeedOptions {
-  std::int64_t chunk = 512;      // rows per forward pass: bounds memory, never changes a bit
+  std::int64_t chunk = 512;  // rows per forward pass: bounds memory, never changes a bit
   Tap* tap = nullptr;
   Progress* progress = nullptr;  // told rows done
   // Final residuals of rows [first, first + n), chunk by chunk.
@@ -33,8 +34,8 @@ struct FeedOptions {
 Tensor<float, 2> feed(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence = 0,
                       const FeedOptions& options = {});
 
-// log p(ids[t + 1] | ids[0..t]) for t in [0, T - 1), from the final residuals that on_rows hands out; few rows of logits live
-// at a time.
+// log p(ids[t + 1] | ids[0..t]) for t in [0, T - 1), from the final residuals that on_rows hands out; few rows of
+// logits live at a time.
 class TokenLogprobs {
  public:
   TokenLogprobs(const Model& model, std::span<const std::int32_t> ids);

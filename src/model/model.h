@@ -1,6 +1,6 @@
 #pragma once
-// A model that can be run: its configuration, its weights as stored, its tokenizer. Immutable; everything that changes while
-// it runs is in State (model/state.h).
+// A model that can be run: its configuration, its weights as stored, its tokenizer. Immutable; everything that changes
+// while it runs is in State (model/state.h).
 
 #include <filesystem>
 #include <optional>
@@ -31,7 +31,7 @@ struct Layer {
   Norm post_attention_norm, post_mlp_norm;  // Gemma
   Norm query_norm, key_norm;                // per head, [D]
   Linear q, k, v, o;
-  Linear gate, up, down;                    // gate.weight.data is null where the feed-forward has none
+  Linear gate, up, down;  // gate.weight.data is null where the feed-forward has none
 };
 
 class Model {
@@ -46,7 +46,7 @@ class Model {
   const Matrix& embedding() const { return embedding_; }  // [V, C]
   const std::vector<Layer>& layers() const { return layers_; }
   const Norm& final_norm() const { return final_norm_; }
-  const Linear& head() const { return head_; }            // [V, C]
+  const Linear& head() const { return head_; }  // [V, C]
 
  private:
   Checkpoint checkpoint_;  // keeps the mapped files alive

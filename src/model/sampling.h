@@ -14,8 +14,8 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
 };
 
-// Order: top-k, top-p, min-p on the distribution at the given temperature, then one draw. The draw of step `step` depends on
-// (seed, step) only. Error{usage} for values out of range.
+// Order: top-k, top-p, min-p on the distribution at the given temperature, then one draw. The draw of step `step`
+// depends on (seed, step) only. Error{usage} for values out of range.
 std::int32_t sample(const float* logits, std::int64_t n, const SamplingOptions& options, std::uint64_t step);
 void validate(const SamplingOptions& options);
 

@@ -9,9 +9,12 @@ namespace regard {
 
 // Values at a site are [rows, heads, channels]; heads = 1 except where said.
 enum class Site {
-  resid_pre,    // [rows, 1, C] the block's input
-  q, k, v,      // [rows, H or G, D or E] after bias and per-head norm, before rotary
-  rot_q, rot_k, // [rows, H or G, D] after rotary; rot_k is what goes into the cache
+  resid_pre,  // [rows, 1, C] the block's input
+  q,
+  k,
+  v,  // [rows, H or G, D or E] after bias and per-head norm, before rotary
+  rot_q,
+  rot_k,        // [rows, H or G, D] after rotary; rot_k is what goes into the cache
   attn_scores,  // seen through readers only: after scale, softcap, mask
   pattern,      // seen through readers only: after softmax
   z,            // [rows, H, E] per head, before W_O
