@@ -19,6 +19,10 @@ namespace regard {
 enum class GgufType : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
 std::string_view name_of(GgufType type);
 
+// A name out of a file as it can be shown in a message: quoted, bytes that are no printable ASCII as \xNN, cut when
+// long.
+std::string in_quotes(std::string_view text);
+
 // An array of one plain type. Numbers stay where they are in the file (any alignment); strings are found once.
 struct GgufArray {
   GgufType element = GgufType::u8;
@@ -36,11 +40,19 @@ struct GgufValue {
   std::variant<std::uint64_t, std::int64_t, double, bool, std::string_view, GgufArray> value;
 };
 
+// A tensor type of ggml. Ids that were never given out or were withdrawn are not in the table.
+struct GgufTensorType {
+  std::uint32_t id;
+  std::string_view name;  // as ggml calls it: "Q4_1", "IQ2_XXS"
+  int block_elements, block_bytes;
+  std::optional<DType> dtype;  // nothing when regard cannot compute with it
+};
+const GgufTensorType* find_gguf_tensor_type(std::uint32_t id);
+
 struct GgufTensor {
-  std::string_view type_name;       // as ggml calls it: "Q4_1", "IQ2_XXS"
-  std::optional<DType> dtype;       // nothing when regard cannot compute with it
-  std::vector<std::int64_t> shape;  // fastest first as stored: {in, out} for a linear layer; 0 to 4 axes
-  std::int64_t offset = 0;          // bytes from the start of the file
+  const GgufTensorType* type = nullptr;  // never null in a file that was read
+  std::vector<std::int64_t> shape;       // fastest first as stored: {in, out} for a linear layer; 0 to 4 axes
+  std::int64_t offset = 0;               // bytes from the start of the file
   std::int64_t bytes = 0;
 };
 

@@ -77,10 +77,12 @@ inline std::string random_weights(DType type, std::int64_t elements, std::uint32
   std::uniform_real_distribution<float> around(0.5f, 1.5f);
   const std::size_t block = static_cast<std::size_t>(info(type).block_bytes);
   for (std::size_t at = 0; at < out.size(); at += block) {
-    const float d = scale / place.range * around(bits);
-    put16(at + place.d, f16_from_f32(bits() % 2 ? d : -d));
-    // Types with a minimum: q4_1 and q5_1 add it, the k types take it away times a 6-bit (q2_k: 4-bit) integer.
-    if (place.m >= 0) put16(at + place.m, f16_from_f32(type == DType::q4_1 || type == DType::q5_1 ? -8 * d : d));
+    const float d = scale / place.range * around(bits) * (bits() % 2 ? 1.0f : -1.0f);
+    put16(at + place.d, f16_from_f32(d));
+    if (place.m < 0) continue;
+    // q4_1 and q5_1 add the minimum: centre the block. The k types take it away times an integer of its own.
+    const float m = type == DType::q4_1 ? -7.5f * d : type == DType::q5_1 ? -15.5f * d : d;
+    put16(at + place.m, f16_from_f32(m));
   }
   return out;
 }
