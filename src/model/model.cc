@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/dequantize.h"
+#include "tensor/error.h"
 
 namespace regard {
 namespace {

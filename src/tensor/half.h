@@ -19,7 +19,7 @@ inline float f32_from_f16(std::uint16_t h) {
   const std::uint32_t sign = std::uint32_t(h & 0x8000u) << 16;
   const std::uint32_t magnitude = h & 0x7fffu;
   if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-  if (magnitude >= 0x0400u) return std::bit_cast<float>(sign | (magnitude << 13) + 0x38000000u);
+  if (magnitude >= 0x0400u) return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
   const float small = static_cast<float>(magnitude) * 0x1p-24f;  // subnormal: exact
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(small));
 }
@@ -35,7 +35,7 @@ inline std::uint16_t f16_from_f32(float f) {
     return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(std::nearbyint(scaled)));
   }
   const std::uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1);
-  return static_cast<std::uint16_t>(sign | (rounded - 0x38000000u) >> 13);
+  return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
 }
 
 }  // namespace regard

@@ -1,0 +1,111 @@
+// SmolLM2-135M-Instruct against float64 values that the public implementation gave on the stored weights. The goldens
+// and the yardsticks are in tests/data/goldens: err32 is the public implementation's own float32 error, plain_f32.json
+// that of a plain float32 evaluation (plain_f32.py beside it). Law 1: at most twice that.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "kernels/softmax.h"
+#include "model/forward.h"
+#include "support/targets.h"
+
+namespace regard {
+namespace {
+
+using Json = nlohmann::json;
+
+Json read_json(const std::string& name) {
+  std::ifstream file(std::string(REGARD_TEST_DATA) + "/goldens/" + name);
+  if (!file) throw std::runtime_error("no " + name);
+  return Json::parse(file);
+}
+
+// The residual of the last row at each block's input.
+class LastRow : public Tap {
+ public:
+  bool wants(Site site, std::int64_t) const override { return site == Site::resid_pre; }
+  void at(Site, std::int64_t layer, std::span<const Row>, View<float, 3> value) override {
+    const auto last = value[value.shape[0] - 1];
+    if (std::ssize(rows) <= layer) rows.resize(static_cast<std::size_t>(layer + 1));
+    rows[layer].assign(&last(0, 0), &last(0, 0) + last.shape[1]);
+  }
+  std::vector<std::vector<float>> rows;
+};
+
+void compare(const Model& model, const Json& prompt, const Json& plain) {
+  SCOPED_TRACE(prompt["name"].get<std::string>());
+  const auto ids = prompt["ids"].get<std::vector<std::int32_t>>();
+  EXPECT_EQ(model.tokenizer().encode_ids(prompt["text"].get<std::string>()), ids);
+
+  State state(model.config());
+  LastRow tap;
+  TokenLogprobs logprobs(model, ids);
+  FeedOptions options;
+  options.tap = &tap;
+  options.on_rows = [&](std::int64_t first, View<const float, 2> resid) { logprobs.rows(first, resid); };
+  const auto resid = feed(model, state, ids, 0, options);
+  const std::int64_t V = model.config().vocabulary;
+  Tensor<float, 2> out({1, V});
+  logits(model, resid.view(), out.view());
+
+  double top_error = 0;
+  for (const Json& entry : prompt["top"])
+    top_error = std::max(top_error, std::fabs(out(0, entry[0].get<int>()) - entry[1].get<double>()));
+  const double err32 = prompt["err32"]["logits_last_max"];
+  EXPECT_LE(top_error, 2 * err32);
+  EXPECT_LE(std::fabs(log_sum_exp(out.data(), V) - prompt["logsumexp"].get<double>()), 2 * err32);
+  const auto expected_logprob = prompt["token_logprob"].get<std::vector<double>>();
+  const double logprob_error = testing::max_error(logprobs.values(), expected_logprob);
+  EXPECT_LE(logprob_error,
+            2 * std::max(prompt["err32"]["token_logprob_max"].get<double>(), plain["token_logprob"].get<double>()));
+
+  // One number per layer is a small sample of an error; the yardstick is the worst layer's.
+  const auto worst = [](const Json& errors) { return Json(errors).get<std::vector<double>>(); };
+  const auto norms = worst(plain["resid_last_row_norm"]), firsts = worst(plain["resid_last_row_first8"]);
+  double norm_error = 0, first_error = 0;
+  for (std::size_t l = 0; l < tap.rows.size(); ++l) {
+    double squares = 0;
+    for (float v : tap.rows[l]) squares += static_cast<double>(v) * v;
+    norm_error = std::max(norm_error, std::fabs(std::sqrt(squares) - prompt["resid_last_row_norm"][l].get<double>()));
+    for (int i = 0; i < 8; ++i)
+      first_error =
+          std::max(first_error, std::fabs(tap.rows[l][i] - prompt["resid_last_row_first8"][l][i].get<double>()));
+  }
+  EXPECT_EQ(std::ssize(tap.rows), model.config().layers);
+  EXPECT_LE(norm_error, 2 * *std::max_element(norms.begin(), norms.end()));
+  EXPECT_LE(first_error, 2 * *std::max_element(firsts.begin(), firsts.end()));
+  std::printf("%-10s logits %.2e (err32 %.2e)  logprob %.2e (%.2e)  resid %.2e (%.2e)\n",
+              prompt["name"].get<std::string>().c_str(), top_error, err32, logprob_error,
+              prompt["err32"]["token_logprob_max"].get<double>(), first_error,
+              *std::max_element(firsts.begin(), firsts.end()));
+}
+
+class Golden : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("REGARD_TEST_MODELS");
+    if (folder == nullptr) GTEST_SKIP() << "set REGARD_TEST_MODELS to the folder with SmolLM2-135M-Instruct.Q4_1.gguf";
+    model_.emplace(Model::load(std::string(folder) + "/SmolLM2-135M-Instruct.Q4_1.gguf"));
+  }
+  std::optional<Model> model_;
+};
+
+TEST_F(Golden, Prompts) {
+  const Json plain = read_json("plain_f32.json");
+  const Json goldens = read_json("causal_smollm2.json");
+  for (const Json& prompt : goldens["prompts"]) compare(*model_, prompt, plain[prompt["name"].get<std::string>()]);
+}
+
+TEST_F(Golden, LongPrompt) {
+  const Json plain = read_json("plain_f32.json");
+  const Json goldens = read_json("causal_long_smollm2.json");
+  for (const Json& prompt : goldens["prompts"]) compare(*model_, prompt, plain[prompt["name"].get<std::string>()]);
+}
+
+}  // namespace
+}  // namespace regard
