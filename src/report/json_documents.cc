@@ -1,0 +1,187 @@
+#include "report/json_documents.h"
+
+namespace regard {
+namespace {
+
+constexpr char kHex[] = "0123456789abcdef";
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    text += kHex[static_cast<unsigned char>(c) >> 4];
+    text += kHex[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
+}
+
+void write_model(JsonWriter& json, const ModelSummary& model) {
+  json.begin_object();
+  json.member("name", model.name);
+  json.member("family", model.family);
+  const auto shape = [&](std::string_view name, std::int64_t ModelConfig::*field) {
+    json.key(name);
+    if (model.config) {
+      json.integer((*model.config).*field);
+    } else {
+      json.null();
+    }
+  };
+  shape("layers", &ModelConfig::layers);
+  shape("heads", &ModelConfig::heads);
+  shape("kv_heads", &ModelConfig::kv_heads);
+  shape("head_dim", &ModelConfig::head_dim);
+  shape("value_dim", &ModelConfig::value_dim);
+  shape("width", &ModelConfig::width);
+  shape("hidden", &ModelConfig::hidden);
+  shape("vocabulary", &ModelConfig::vocabulary);
+  json.end_object();
+}
+
+void token_members(JsonWriter& json, const TokenPiece& token) {
+  json.member("id", token.id);
+  json.member("text", token.bytes);
+}
+
+}  // namespace
+
+void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary* model,
+                    std::span<const TokenPiece> tokens) {
+  json.begin_object();
+  json.member("regard", version());
+  json.member("verb", verb);
+  json.key("model");
+  if (model) {
+    write_model(json, *model);
+  } else {
+    json.null();
+  }
+  json.key("tokens");
+  json.begin_array();
+  for (const TokenPiece& token : tokens) {
+    json.begin_object();
+    token_members(json, token);
+    json.member("bytes", hex(token.bytes));
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_json(Output& out, const TokensResult& result) {
+  JsonWriter json(out);
+  begin_document(json, "tokens", &result.model, result.tokens);
+  json.end_object();
+  json.end_document();
+}
+
+void write_json(Output& out, const LogitsResult& result) {
+  JsonWriter json(out);
+  begin_document(json, "logits", &result.model, result.tokens);
+  json.key("next");
+  json.begin_array();
+  for (const Candidate& candidate : result.next) {
+    json.begin_object();
+    token_members(json, candidate.token);
+    json.member("logit", static_cast<double>(candidate.logit));
+    json.member("logprob", candidate.logprob);
+    json.end_object();
+  }
+  json.end_array();
+  json.member("logsumexp", static_cast<double>(result.log_sum_exp));
+  json.key("token_logprob");
+  json.numbers(std::span<const float>(result.token_logprob));
+  json.end_object();
+  json.end_document();
+}
+
+void write_json(Output& out, const GenerateResult& result) {
+  JsonWriter json(out);
+  begin_document(json, "generate", &result.model, result.tokens);
+  std::string text;
+  json.key("generated");
+  json.begin_array();
+  for (const TokenPiece& token : result.generated) {
+    json.begin_object();
+    token_members(json, token);
+    json.member("bytes", hex(token.bytes));
+    json.end_object();
+    text += token.bytes;
+  }
+  json.end_array();
+  json.member("text", text);
+  json.member("stopped", result.stopped);
+  json.member("prefill_tokens_per_second", result.prefill_tokens_per_second);
+  json.member("decode_tokens_per_second", result.decode_tokens_per_second);
+  json.end_object();
+  json.end_document();
+}
+
+void write_json(Output& out, const InfoResult& result) {
+  JsonWriter json(out);
+  begin_document(json, "info", &result.model, {});
+  json.key("targets");
+  json.begin_array();
+  for (const std::string& target : result.targets) json.string(target);
+  json.end_array();
+  json.member("target", result.target);
+  json.member("threads", std::int64_t{result.threads});
+  json.key("files");
+  json.begin_array();
+  for (const std::string& file : result.files) json.string(file);
+  json.end_array();
+  json.member("bytes", result.bytes);
+  json.key("dtypes");
+  json.begin_object();
+  for (const auto& [dtype, stored] : result.stored) {
+    json.key(info(dtype).name);
+    json.begin_object();
+    json.member("tensors", stored.tensors);
+    json.member("bytes", stored.bytes);
+    json.end_object();
+  }
+  json.end_object();
+  json.member("tokenizer", result.tokenizer);
+  json.key("window");  // [layer]: keys that a row of that layer sees at most, null = all
+  json.begin_array();
+  if (result.model.config) {
+    for (const std::int64_t window : result.model.config->window) {
+      if (window > 0) {
+        json.integer(window);
+      } else {
+        json.null();
+      }
+    }
+  }
+  json.end_array();
+  json.key("context");
+  if (result.model.config) {
+    json.integer(result.model.config->context);
+  } else {
+    json.null();
+  }
+  json.member("cache_bytes_per_token", result.cache_bytes_per_token);
+  json.end_object();
+  json.end_document();
+}
+
+void write_json(Output& out, std::span<const ListedModel> models) {
+  JsonWriter json(out);
+  begin_document(json, "models", nullptr, {});
+  json.key("models");
+  json.begin_array();
+  for (const ListedModel& model : models) {
+    json.begin_object();
+    json.member("name", model.name);
+    json.member("description", model.description);
+    json.member("licence", model.licence);
+    json.member("download_bytes", model.download_bytes);
+    json.member("installed_bytes", model.installed_bytes);
+    json.member("here", model.here);
+    json.member("path", model.path);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  json.end_document();
+}
+
+}  // namespace regard

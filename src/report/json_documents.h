@@ -1,0 +1,22 @@
+#pragma once
+// The JSON documents of FACES.md.
+
+#include <span>
+#include <string_view>
+
+#include "report/json_writer.h"
+#include "report/results.h"
+
+namespace regard {
+
+// {"regard", "verb", "model", "tokens": what every document starts with; the caller adds members and closes it.
+void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary* model,
+                    std::span<const TokenPiece> tokens);
+
+void write_json(Output& out, const TokensResult& result);
+void write_json(Output& out, const LogitsResult& result);
+void write_json(Output& out, const GenerateResult& result);
+void write_json(Output& out, const InfoResult& result);
+void write_json(Output& out, std::span<const ListedModel> models);
+
+}  // namespace regard
