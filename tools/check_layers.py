@@ -7,7 +7,8 @@ src/CMakeLists.txt names the folders of src/ in order, each with the folders tha
   - a folder of src/ includes only from folders named before it, and only from those that it links;
   - no file includes itself through others;
   - bench/ includes from src/; apps/ from src/ and bench/; tests/ from all of them; nothing else includes from these;
-  - an include of the project's own is written from the top of its tree ("tensor/view.h") and is a file that exists.
+  - an include of the project's own is written from the top of its tree ("tensor/view.h") and is a file that exists;
+    each folder of apps/ is a tree of its own.
 Prints each fault as FILE:LINE: what is wrong. Exit status 1 when there is one.
 """
 
@@ -56,12 +57,21 @@ def tree_of(root, path):
     return path.relative_to(root).parts[0]
 
 
+def tops(root, tree, path=None):
+    """The folders from which files of a tree are named, for everybody or for `path`."""
+    if tree != "apps":
+        return [root / tree]
+    if path is not None and tree_of(root, path) == "apps":
+        return [root.joinpath(*path.relative_to(root).parts[:2])]
+    return sorted(face for face in (root / "apps").glob("*") if face.is_dir())
+
+
 def resolve(root, path, name):
     """The project's file that `path` means by `name`; None when it is not the project's."""
     for tree in SEES[tree_of(root, path)]:
-        candidate = root / tree / name
-        if candidate.is_file():
-            return candidate
+        for top in tops(root, tree, path):
+            if (top / name).is_file():
+                return top / name
     return None
 
 
@@ -71,11 +81,11 @@ def check_one(root, path, number, name, order, links):
     target = resolve(root, path, name)
     if target is None:
         for other in SEES:
-            if (root / other / name).is_file():
+            if any((top / name).is_file() for top in tops(root, other)):
                 return f"{tree}/ may not include from {other}/: \"{name}\""
         first = name.split("/")[0]
         if (path.parent / name).is_file():
-            return f'"{name}" is not written from the top of {tree}/'
+            return f'"{name}" is not written from the top of its tree'
         if first in order or "/" not in name:
             return f'there is no "{name}"'
         return None  # another library's, in quotes

@@ -22,7 +22,7 @@ SOUND = {
     "src/kernels/norm.cc": '#include "kernels/norm.h"\n#define HWY_TARGET_INCLUDE "kernels/norm.cc"\n',
     "src/model/block.cc": '#include "kernels/norm.h"\n#include "tensor/view.h"\n',
     "bench/case.h": '#include "kernels/norm.h"\n',
-    "apps/cli/main.cc": '#include "cli/face.h"\n#include "case.h"\n#include "tensor/view.h"\n',
+    "apps/cli/main.cc": '#include "face.h"\n#include "case.h"\n#include "tensor/view.h"\n',
     "apps/cli/face.h": "#pragma once\n",
     "tests/support/ulps.h": "#pragma once\n",
     "tests/kernels/norm_test.cc": '#include "support/ulps.h"\n#include "kernels/norm.h"\n',
@@ -83,11 +83,14 @@ class CheckLayers(unittest.TestCase):
         self.assert_one_fault({"src/tensor/a.h": '#include "tensor/a.h"\n'}, "include each other")
 
     def test_the_library_includes_no_face_no_bench_no_test(self):
-        for name in ("cli/face.h", "case.h", "support/ulps.h"):
+        for name in ("face.h", "case.h", "support/ulps.h"):
             self.assert_one_fault({"src/model/block.cc": f'#include "{name}"\n'}, "src/ may not include from", name)
 
     def test_a_bench_includes_no_face(self):
-        self.assert_one_fault({"bench/case.h": '#include "cli/face.h"\n'}, "bench/ may not include from apps/")
+        self.assert_one_fault({"bench/case.h": '#include "face.h"\n'}, "bench/ may not include from apps/")
+
+    def test_a_face_includes_no_other_face(self):
+        self.assert_one_fault({"apps/server/main.cc": '#include "face.h"\n'}, "apps/ may not include from apps/")
 
     def test_an_include_is_written_from_the_top(self):
         self.assert_one_fault({"src/kernels/norm.cc": '#include "norm.h"\n'}, "not written from the top")
