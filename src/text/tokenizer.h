@@ -13,9 +13,7 @@
 
 namespace regard {
 
-// One token and the bytes of the original text that it covers: [begin, end). Tokens that stand for no text (an added
-// BOS, a byte piece of a character that an earlier token already covers) have begin == end or share the character's
-// range; see Tokenizer::encode.
+// One token and the bytes of the original text that it stands for: [begin, end).
 struct Token {
   std::int32_t id = 0;
   std::int64_t begin = 0, end = 0;
@@ -29,25 +27,32 @@ struct EncodeOptions {
 // Immutable once made: any number of threads may use one.
 class Tokenizer {
  public:
-  // Checks the whole of `spec`; Error{bad_input} names the place, Error{unsupported} an unknown pre-tokenizer.
+  // Checks the whole of `spec`; Error{bad_input} names the place, Error{unsupported} a pre-tokenizer that is not known.
+  // Of two pieces written the same the later one counts; an empty piece is never found in a text.
   explicit Tokenizer(TokenizerSpec spec);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  // Any bytes are a text: a byte that is not part of valid UTF-8 stands for itself (byte-level BPE, byte fallback). The
-  // ranges of the tokens ascend and, without the added tokens, cover the text without a gap.
+  // Any bytes are a text; one that is not part of valid UTF-8 is a character of its own, and no letter. Ranges follow
+  // one another without a gap, but for: an added BOS or EOS, whose range is empty; and characters that normalisation
+  // joined or put in order, where every token of the result has the range of them all. Error{bad_input} names a byte
+  // for which the vocabulary has no token.
   std::vector<Token> encode(std::string_view text, EncodeOptions options = {}) const;
   std::vector<std::int32_t> encode_ids(std::string_view text, EncodeOptions options = {}) const;
 
-  // The exact bytes that token stands for; a special token's are its text. Error{bad_input} for an id out of range.
+  // The exact bytes that a token stands for; a special token's are its text. Error{bad_input} for an id out of range.
   std::string bytes(std::int32_t id) const;
-  // The tokens' bytes, one after the other. (A space that `add_space_prefix` put before the text is part of the first.)
+  // The tokens' bytes, one after the other. A space that `add_space_prefix` put before the text is among them.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   std::int64_t vocabulary() const;
-  std::optional<std::int32_t> bos() const, eos() const, unknown() const, padding() const;
-  bool is_special(std::int32_t id) const;  // control and unknown tokens: they stand for no text
+  std::optional<std::int32_t> bos() const;
+  std::optional<std::int32_t> eos() const;
+  std::optional<std::int32_t> unknown() const;
+  std::optional<std::int32_t> padding() const;
+  bool is_special(std::int32_t id) const;  // a control or unknown token: it stands for no text of its own
+  bool ends_text(std::int32_t id) const;   // EOS, or a control token that ends a turn: generation stops here
   std::string_view kind_name() const;      // for people: "byte-level BPE (smollm)"
   const TokenizerSpec& spec() const;
 
