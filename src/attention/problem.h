@@ -19,8 +19,8 @@
 
 namespace regard {
 
-// Where the key (or value) rows of one sequence are. Row j starts at pages[j / page_rows] + (j % page_rows) * row_stride;
-// in it, element (g, d) is at g * head_stride + d * inner_stride. All strides in bytes, any value (64-bit).
+// Where the key (or value) rows of one sequence are. Row j starts at pages[j / page_rows] + (j % page_rows) *
+// row_stride; in it, element (g, d) is at g * head_stride + d * inner_stride. All strides in bytes, any value (64-bit).
 //   in place:  one page, page_rows = length
 //   paged:     as it says
 //   laid over: page_rows = 1, a pointer per row
@@ -40,8 +40,8 @@ struct Sequence {
   std::int64_t length = 0;  // S of this sequence; rows beyond it are never touched
   Rows k, v;                // [length, G, D], [length, G, E]
   // Optional per-key data of this sequence, [length] each; empty = all visible / one segment.
-  std::span<const std::uint8_t> visible;       // padding mask: 0 = this key is not there
-  std::span<const std::int32_t> segment;       // packed segments: a query row reads keys of its own segment only
+  std::span<const std::uint8_t> visible;  // padding mask: 0 = this key is not there
+  std::span<const std::int32_t> segment;  // packed segments: a query row reads keys of its own segment only
 };
 
 // One query row: which sequence it reads and where it stands in it. With causal masks it sees keys j <= position
@@ -64,9 +64,9 @@ struct EdgeEdit {
 };
 
 struct Mask {
-  bool causal = false;               // key j visible only if j <= position
-  std::int64_t window_left = -1;     // W > 0: only keys j > position - W (so min(i + 1, W) with causal, self included)
-  std::int64_t window_right = -1;    // W >= 0: only keys j <= position + W
+  bool causal = false;             // key j visible only if j <= position
+  std::int64_t window_left = -1;   // W > 0: only keys j > position - W (so min(i + 1, W) with causal, self included)
+  std::int64_t window_right = -1;  // W >= 0: only keys j <= position + W
   std::span<const EdgeEdit> edges;
   // Added to the score after the softcap: [rows, H, S], stride 0 where it is broadcast; data = null: none. -inf masks.
   // The key axis must reach the longest sequence.
@@ -74,15 +74,15 @@ struct Mask {
 };
 
 struct Problem {
-  View<const float, 3> q;            // [rows, H, D], any strides
-  std::span<const QueryRow> rows;    // [rows]
+  View<const float, 3> q;          // [rows, H, D], any strides
+  std::span<const QueryRow> rows;  // [rows]
   std::span<const Sequence> sequences;
-  std::int64_t kv_heads = 1;         // G
-  std::int64_t value_channels = 0;   // E
+  std::int64_t kv_heads = 1;        // G
+  std::int64_t value_channels = 0;  // E
   Mask mask;
-  std::optional<float> scale;        // default 1 / sqrt(D); 0 and negative numbers are values
-  float softcap = 0;                 // > 0: cap * tanh(score / cap)
-  std::span<const float> sinks;      // [H] or empty
+  std::optional<float> scale;    // default 1 / sqrt(D); 0 and negative numbers are values
+  float softcap = 0;             // > 0: cap * tanh(score / cap)
+  std::span<const float> sinks;  // [H] or empty
 };
 
 // What a row's softmax was made with: weight = exp(score - max) / sum, log-sum-exp = max + log(sum). `sum` includes the

@@ -1,0 +1,92 @@
+#include "attention/forward.h"
+
+#include <algorithm>
+
+#include "attention/kernel.h"
+#include "attention/plan.h"
+#include "parallel/parallel_for.h"
+#include "tensor/error.h"
+
+namespace regard {
+namespace {
+
+template <typename T, int Rank>
+void check_shape(const View<T, Rank>& view, std::array<std::int64_t, Rank> wanted, bool needed, std::string_view name) {
+  if (view.data == nullptr && (!needed || View<T, Rank>(nullptr, wanted).size() == 0)) return;
+  if (view.data == nullptr) throw Error(ErrorCode::bad_input, fmt::format("attention: {} has no data", name));
+  for (int axis = 0; axis < Rank; ++axis) {
+    if (view.shape[axis] != wanted[axis]) {
+      throw Error(ErrorCode::bad_input, fmt::format("attention: axis {} of {} has {}, the problem {}", axis, name,
+                                                    view.shape[axis], wanted[axis]));
+    }
+  }
+}
+
+// Key blocks of a unit that one thread takes at a time when a unit is shared.
+struct Part {
+  std::size_t unit;
+  BlockRange blocks;
+};
+
+struct Shared {
+  LaneBlock lanes;
+  BlockRange blocks;
+  std::int64_t state_size = 0;
+  Buffer<float> states;  // [blocks][state_size]
+};
+
+// Too few units for the threads: their keys are shared out in runs of blocks. Every block leaves its state; the states
+// of a unit are merged in block order, so that the runs leave no trace in the result.
+void forward_shared(const Plan& plan, const Output& output, std::vector<Scratch>& scratch) {
+  const auto& units = plan.units();
+  std::vector<Shared> shared(units.size());
+  std::int64_t blocks = 0;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    shared[i].lanes = plan.lanes(units[i]);
+    shared[i].blocks = blocks_of(shared[i].lanes.reach());
+    shared[i].state_size = state_size(shared[i].lanes);
+    blocks += shared[i].blocks.end - shared[i].blocks.begin;
+  }
+  const std::int64_t run = std::max<std::int64_t>(2, blocks / (std::ssize(scratch) * 8));
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const BlockRange all = shared[i].blocks;
+    shared[i].states = Buffer<float>((all.end - all.begin) * shared[i].state_size);
+    for (std::int64_t block = all.begin; block < all.end; block += run) {
+      parts.push_back({i, {block, std::min(block + run, all.end)}});
+    }
+  }
+  parallel_for(std::ssize(parts), [&](std::int64_t i, int thread) {
+    Shared& mine = shared[parts[i].unit];
+    float* states = mine.states.data() + (parts[i].blocks.begin - mine.blocks.begin) * mine.state_size;
+    attend_part(mine.lanes, parts[i].blocks, states, scratch[thread]);
+  });
+  parallel_for(std::ssize(shared), [&](std::int64_t i, int thread) {
+    Shared& mine = shared[i];
+    attend_merge(mine.lanes, mine.blocks.end - mine.blocks.begin, mine.states.data(), output, scratch[thread]);
+  });
+}
+
+}  // namespace
+
+void forward(const Problem& problem, View<float, 3> out, View<RowSoftmax, 2> softmax, View<float, 2> log_sum_exp) {
+  validate(problem);
+  const std::int64_t rows = problem.q.shape[0], heads = problem.q.shape[1];
+  check_shape(out, {rows, heads, problem.value_channels}, true, "out");
+  check_shape(softmax, {rows, heads}, false, "softmax");
+  check_shape(log_sum_exp, {rows, heads}, false, "log_sum_exp");
+  if (rows * heads == 0) return;
+
+  const int threads = thread_count();
+  const Plan plan(problem, threads);
+  const Output output{out, softmax, log_sum_exp};
+  std::vector<Scratch> scratch(threads);
+  if (threads > 1 && std::ssize(plan.units()) < 4 * threads) {
+    forward_shared(plan, output, scratch);
+    return;
+  }
+  parallel_for(std::ssize(plan.units()),
+               [&](std::int64_t i, int thread) { attend(plan.lanes(plan.units()[i]), output, scratch[thread]); });
+}
+
+}  // namespace regard

@@ -1,0 +1,132 @@
+// The scores of a panel against keys of one block: score tiles, then softcap, bias, edges and mask in that order.
+
+#if defined(REGARD_ATTENTION_SCORE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef REGARD_ATTENTION_SCORE_INL_H
+#undef REGARD_ATTENTION_SCORE_INL_H
+#else
+#define REGARD_ATTENTION_SCORE_INL_H
+#endif
+
+#include "attention/key_block-inl.h"
+#include "kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace regard::HWY_NAMESPACE::attention {
+
+inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+// Queries of a panel as [D][width]; lanes behind the last repeat it, so that they meet nothing it does not meet.
+inline void PackQueries(const LaneBlock& block, const Panel& panel, float* to) {
+  const View<const float, 3>& q = block.problem->q;
+  const int width = panel.vectors * kLanes;
+  for (int lane = 0; lane < width; ++lane) {
+    const int source = panel.first_lane + std::min(lane, panel.lanes - 1);
+    const float* from = q.data + block.row[source] * q.stride[0] + block.head[source] * q.stride[1];
+    for (std::int64_t c = 0; c < q.shape[2]; ++c) to[c * width + lane] = from[c * q.stride[2]];
+  }
+}
+
+// score = cap * tanh(score / cap)
+inline void Softcap(float cap, int numbers, float* s) {
+  const F32 d;
+  const V c = hn::Set(d, cap);
+  for (int i = 0; i < numbers; i += kLanes) {
+    hn::Store(hn::Mul(c, Tanh(d, hn::Div(hn::Load(d, s + i), c))), d, s + i);
+  }
+}
+
+// score += bias; a bias of -inf masks whatever the score is.
+inline void AddBias(const LaneBlock& block, const Panel& panel, std::int64_t first, int keys, float* s) {
+  const View<const float, 3>& bias = block.problem->mask.bias;
+  const int width = panel.vectors * kLanes;
+  for (int lane = 0; lane < panel.lanes; ++lane) {
+    const int source = panel.first_lane + lane;
+    const float* from =
+        bias.data + block.row[source] * bias.stride[0] + block.head[source] * bias.stride[1] + first * bias.stride[2];
+    for (int key = 0; key < keys; ++key) {
+      const float b = from[key * bias.stride[2]];
+      float& score = s[key * width + lane];
+      score = b == kMinusInfinity ? b : score + b;
+    }
+  }
+}
+
+inline void EditEdges(const LaneBlock& block, const Panel& panel, std::int64_t first, int keys, float* s) {
+  const auto& edges = block.problem->mask.edges;
+  const int width = panel.vectors * kLanes;
+  for (int lane = 0; lane < panel.lanes; ++lane) {
+    const KeyRange mine = block.edges[panel.first_lane + lane];
+    if (mine.empty()) continue;
+    const auto end = edges.begin() + mine.end;
+    auto edge = std::upper_bound(edges.begin() + mine.begin, end, first,
+                                 [](std::int64_t key, const EdgeEdit& e) { return key < e.key_end; });
+    for (; edge != end && edge->key_begin < first + keys; ++edge) {
+      const int from = static_cast<int>(std::max(edge->key_begin, first) - first);
+      const int to = static_cast<int>(std::min(edge->key_end, first + keys) - first);
+      for (int key = from; key < to; ++key) {
+        float& score = s[key * width + lane];
+        score = edge->add == kMinusInfinity ? kMinusInfinity : score + edge->add;
+      }
+    }
+  }
+}
+
+// score = -inf where the lane's range, its segment or the key itself says so.
+template <int kVectors>
+inline void MaskScores(const LaneBlock& block, const Panel& panel, std::int64_t first, int keys, float* s) {
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  constexpr int kWidth = kVectors * kLanes;
+  HWY_ALIGN std::int32_t begin[kWidth];
+  HWY_ALIGN std::int32_t end[kWidth];
+  HWY_ALIGN std::int32_t segment[kWidth];
+  for (int lane = 0; lane < kWidth; ++lane) {
+    const int source = panel.first_lane + std::min(lane, panel.lanes - 1);
+    const KeyRange range = block.visible[source].keys;
+    begin[lane] = static_cast<std::int32_t>(std::clamp<std::int64_t>(range.begin - first, 0, keys));
+    end[lane] = static_cast<std::int32_t>(std::clamp<std::int64_t>(range.end - first, 0, keys));
+    segment[lane] = block.segment[source];
+  }
+  const V masked = hn::Set(d, kMinusInfinity);
+  const auto& visible = block.sequence->visible;
+  for (int key = 0; key < keys; ++key, s += kWidth) {
+    const bool there = visible.empty() || visible[first + key] != 0;
+    for (int j = 0; j < kWidth; j += kLanes) {
+      if (!there) {
+        hn::Store(masked, d, s + j);
+        continue;
+      }
+      const auto k = hn::Set(di, key);
+      auto out = hn::Or(hn::Lt(k, hn::Load(di, begin + j)), hn::Not(hn::Lt(k, hn::Load(di, end + j))));
+      if (panel.scattered) {
+        const auto of_key = hn::Set(di, block.sequence->segment[first + key]);
+        out = hn::Or(out, hn::Ne(of_key, hn::Load(di, segment + j)));
+      }
+      hn::Store(hn::IfThenElse(hn::RebindMask(d, out), masked, hn::Load(d, s + j)), d, s + j);
+    }
+  }
+}
+
+// Scores of keys [from, to) of the block, counted inside it: s[key - from][width]. s has kMaxTileRows rows to spare.
+template <int kVectors>
+void Scores(const LaneBlock& lanes, const Panel& panel, const KeyBlock& block, int from, int to, const float* q,
+            V scale, float* s) {
+  constexpr int kRows = TileRows(kVectors);
+  constexpr int kWidth = kVectors * kLanes;
+  const Problem& problem = *lanes.problem;
+  const int keys = to - from;
+  for (int key = 0; key < keys; key += kRows) {
+    ScoreTile<kVectors>(block.k + from + key, problem.q.shape[2], q, scale, s + key * kWidth);
+  }
+  const std::int64_t first = block.first + from;
+  if (problem.softcap > 0) Softcap(problem.softcap, keys * kWidth, s);
+  if (problem.mask.bias.data != nullptr) AddBias(lanes, panel, first, keys, s);
+  if (!lanes.edges.empty()) EditEdges(lanes, panel, first, keys, s);
+  const bool all_see = panel.shared.begin <= first && panel.shared.end >= first + keys;
+  if (!all_see || block.hidden || panel.scattered) MaskScores<kVectors>(lanes, panel, first, keys, s);
+}
+
+}  // namespace regard::HWY_NAMESPACE::attention
+HWY_AFTER_NAMESPACE();
+
+#endif
