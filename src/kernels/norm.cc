@@ -16,12 +16,12 @@ void RmsNormRow(const float* x, const float* weight, float eps, float plus, std:
     const V v = LoadChannels(d, x + c, lanes);
     return Fma(v, v, partial);
   });
-  const V inverse = hn::Set(d, 1.0f / std::sqrt(squares / static_cast<float>(channels) + eps));
-  // 2. scale; the weight last, as the models do
+  const V size = hn::Set(d, std::sqrt(squares / static_cast<float>(channels) + eps));
+  // 2. scale; the weight last, as the models do. A quotient, not a product with 1 / size, which would round once more
   const V plus_v = hn::Set(d, plus);
   ForVectors(channels, [&](std::int64_t c, std::int64_t lanes) {
     const V w = hn::Add(plus_v, LoadChannels(d, weight + c, lanes));
-    StoreChannels(hn::Mul(hn::Mul(LoadChannels(d, x + c, lanes), inverse), w), d, y + c, lanes);
+    StoreChannels(hn::Mul(hn::Div(LoadChannels(d, x + c, lanes), size), w), d, y + c, lanes);
   });
 }
 
@@ -39,10 +39,10 @@ void LayerNormRow(const float* x, const float* weight, const float* bias, float 
     const V centred = hn::Sub(LoadChannels(d, x + c, lanes, mean), mean_v);
     return Fma(centred, centred, partial);
   });
-  const V inverse = hn::Set(d, 1.0f / std::sqrt(squares / count + eps));
+  const V deviation = hn::Set(d, std::sqrt(squares / count + eps));
   // 3. scale and shift
   ForVectors(channels, [&](std::int64_t c, std::int64_t lanes) {
-    const V normal = hn::Mul(hn::Sub(LoadChannels(d, x + c, lanes), mean_v), inverse);
+    const V normal = hn::Div(hn::Sub(LoadChannels(d, x + c, lanes), mean_v), deviation);
     const V w = LoadChannels(d, weight + c, lanes);
     const V out = bias == nullptr ? hn::Mul(normal, w) : Fma(normal, w, LoadChannels(d, bias + c, lanes));
     StoreChannels(out, d, y + c, lanes);
