@@ -109,6 +109,10 @@ std::int64_t NamedModel::installed_bytes() const {
   return sum;
 }
 
+std::filesystem::path NamedModel::path_in(const std::filesystem::path& folder) const {
+  return main_file.empty() ? folder : folder / main_file;
+}
+
 const std::vector<NamedModel>& catalogue() {
   static const std::vector<NamedModel> models = {smollm2(), gemma3_270m(), minilm()};
   return models;
@@ -133,7 +137,7 @@ std::filesystem::path cache_folder() {
   return std::filesystem::path(home) / ".cache" / "regard";
 }
 
-std::filesystem::path model_folder(const NamedModel& model) { return cache_folder() / model.name; }
+std::filesystem::path model_folder(const NamedModel& model) { return cache_folder() / "models" / model.name; }
 
 bool is_here(const NamedModel& model) {
   return std::all_of(model.files.begin(), model.files.end(), [folder = model_folder(model)](const ModelFile& file) {
@@ -145,7 +149,7 @@ bool is_here(const NamedModel& model) {
 
 std::filesystem::path locate(std::string_view name_or_path) {
   if (const NamedModel* model = find_named_model(name_or_path)) {
-    if (is_here(*model)) return model_folder(*model) / model->main_file;
+    if (is_here(*model)) return model->path_in(model_folder(*model));
     throw Error(ErrorCode::not_found,
                 fmt::format("the weights of {} are not here ({})", model->name, model_folder(*model).string()),
                 fmt::format("regard fetch {} gets them: {} to download, licence {}", model->name,

