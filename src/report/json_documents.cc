@@ -37,6 +37,16 @@ void write_model(JsonWriter& json, const ModelSummary& model) {
   json.end_object();
 }
 
+void listed_members(JsonWriter& json, const ListedModel& model) {
+  json.member("name", model.name);
+  json.member("description", model.description);
+  json.member("licence", model.licence);
+  json.member("download_bytes", model.download_bytes);
+  json.member("installed_bytes", model.installed_bytes);
+  json.member("here", model.here);
+  json.member("path", model.path);
+}
+
 void token_members(JsonWriter& json, const TokenPiece& token) {
   json.member("id", token.id);
   json.member("text", token.bytes);
@@ -170,16 +180,23 @@ void write_json(Output& out, std::span<const ListedModel> models) {
   json.begin_array();
   for (const ListedModel& model : models) {
     json.begin_object();
-    json.member("name", model.name);
-    json.member("description", model.description);
-    json.member("licence", model.licence);
-    json.member("download_bytes", model.download_bytes);
-    json.member("installed_bytes", model.installed_bytes);
-    json.member("here", model.here);
-    json.member("path", model.path);
+    listed_members(json, model);
     json.end_object();
   }
   json.end_array();
+  json.end_object();
+  json.end_document();
+}
+
+void write_json(Output& out, const FetchResult& result) {
+  JsonWriter json(out);
+  begin_document(json, "fetch", nullptr, {});
+  json.key("fetched");
+  json.begin_object();
+  listed_members(json, result.model);
+  json.member("licence_file", result.licence_file);
+  json.member("was_here", result.was_here);
+  json.end_object();
   json.end_object();
   json.end_document();
 }

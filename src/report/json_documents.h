@@ -18,5 +18,6 @@ void write_json(Output& out, const LogitsResult& result);
 void write_json(Output& out, const GenerateResult& result);
 void write_json(Output& out, const InfoResult& result);
 void write_json(Output& out, std::span<const ListedModel> models);
+void write_json(Output& out, const FetchResult& result);
 
 }  // namespace regard

@@ -17,7 +17,7 @@ struct Colour {
 };
 
 struct Style {
-  std::optional<Colour> ink, paper;  // nothing: what the place has
+  std::optional<Colour> ink = {}, paper = {};  // nothing: what the place has
   bool bold = false, faint = false;
 };
 

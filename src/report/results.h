@@ -2,6 +2,7 @@
 // What the verbs found out, ready to be written as JSON, tables or pages.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -76,6 +77,12 @@ struct ListedModel {
   std::int64_t download_bytes = 0, installed_bytes = 0;
   bool here = false;
   std::string path;  // where it is, or will be
+};
+
+struct FetchResult {
+  ListedModel model;
+  std::string licence_file;
+  bool was_here = false;
 };
 
 }  // namespace regard

@@ -1,0 +1,88 @@
+#include "inputs.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "interrupt.h"
+#include "tensor/error.h"
+#include "text/utf8.h"
+#include "weights/catalogue.h"
+
+namespace regard::cli {
+namespace {
+
+std::string read_file(const std::string& name) {
+  const bool standard = name == "-";
+  const std::string shown = standard ? "standard input" : name;
+  const int file = standard ? STDIN_FILENO : open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    throw Error(errno == ENOENT ? ErrorCode::not_found : ErrorCode::io,
+                fmt::format("cannot read {}: {}", shown, std::strerror(errno)), "check the name after -f");
+  std::string text;
+  std::vector<char> block(1 << 16);
+  int error = 0;
+  for (;;) {
+    const ssize_t n = read(file, block.data(), block.size());
+    if (n > 0) text.append(block.data(), static_cast<std::size_t>(n));
+    if (n == 0 || interrupted()) break;
+    if (n < 0 && errno != EINTR) {
+      error = errno;
+      break;
+    }
+  }
+  if (!standard) close(file);
+  throw_if_interrupted();
+  if (error != 0)
+    throw Error(ErrorCode::io, fmt::format("cannot read {}: {}", shown, std::strerror(error)),
+                standard ? "give it a text, e.g. with a pipe" : "check the name after -f");
+  return text;
+}
+
+}  // namespace
+
+std::string read_text(const Options& options) {
+  const std::string text = options.prompt ? *options.prompt : read_file(*options.file);
+  if (const auto place = first_invalid_utf8(text)) {
+    const std::string where = options.prompt ? "-p" : *options.file == "-" ? "standard input" : *options.file;
+    throw Error(ErrorCode::bad_input,
+                fmt::format("text is not UTF-8: byte {} is 0x{:02X}, {}", *place,
+                            static_cast<unsigned char>(text[*place]), where),
+                "convert it first, e.g. with iconv -t UTF-8");
+  }
+  return text;
+}
+
+std::vector<std::int32_t> prompt_ids(const Options& options, const Tokenizer& tokenizer) {
+  if (!options.ids) return tokenizer.encode_ids(read_text(options));
+  const std::vector<std::int32_t> ids = parse_ids("--ids", *options.ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || ids[i] >= tokenizer.vocabulary())
+      throw Error(ErrorCode::bad_input, fmt::format("token id {} does not exist, place {} of --ids", ids[i], i),
+                  fmt::format("ids go from 0 to {}", tokenizer.vocabulary() - 1));
+  }
+  return ids;
+}
+
+void check_length(const std::vector<std::int32_t>& ids, const ModelConfig& config) {
+  if (ids.empty())
+    throw Error(ErrorCode::bad_input, "the text is empty: there is nothing to read", "give at least one token");
+  if (static_cast<std::int64_t>(ids.size()) > config.context)
+    throw Error(ErrorCode::bad_input,
+                fmt::format("the text has {} tokens, the model's context is {}", ids.size(), config.context),
+                "shorten it");
+}
+
+ModelSummary summary(const std::string& name, const ModelConfig& config, const std::filesystem::path& path) {
+  ModelSummary summary{.name = config.name, .family = config.family, .config = config};
+  if (find_named_model(name)) {
+    summary.name = name;
+  } else if (summary.name.empty()) {
+    summary.name = path.stem().string();
+  }
+  return summary;
+}
+
+}  // namespace regard::cli

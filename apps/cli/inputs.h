@@ -1,0 +1,26 @@
+#pragma once
+// From what was typed to a model and its token ids.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/model.h"
+#include "options.h"
+#include "report/results.h"
+
+namespace regard::cli {
+
+// The text of -p or -f. Error{bad_input} when it is not UTF-8, Error{not_found, io} for the file.
+std::string read_text(const Options& options);
+// The ids of --ids, or those of the text. Error{bad_input} naming an id out of range.
+std::vector<std::int32_t> prompt_ids(const Options& options, const Tokenizer& tokenizer);
+// Error{bad_input} for no tokens at all, or more than the model's context takes.
+void check_length(const std::vector<std::int32_t>& ids, const ModelConfig& config);
+
+// `path` as a file of its own: what locate() made of the name.
+ModelSummary summary(const std::string& name, const ModelConfig& config, const std::filesystem::path& path);
+
+}  // namespace regard::cli

@@ -1,0 +1,60 @@
+#include "destination.h"
+#include "inputs.h"
+#include "kernels/softmax.h"
+#include "model/forward.h"
+#include "progress_line.h"
+#include "report/json_documents.h"
+#include "report/tables.h"
+#include "report/views.h"
+#include "verbs.h"
+#include "weights/catalogue.h"
+
+namespace regard::cli {
+
+int run_logits(const Words& words) {
+  Options options;
+  std::optional<std::string> top;
+  Arguments arguments("logits", "What comes next, with logits and log-probabilities, and how likely each token was.");
+  options.declare_model(arguments);
+  options.declare_text(arguments);
+  arguments.text("--top", top, "N|all", "how many candidates (default 20)");
+  options.declare_output(arguments, {".json", ".csv", ".npz"});
+  options.declare_machine(arguments);
+  if (!options.parse(arguments, words)) return kDone;
+  const std::int64_t candidates = !top ? 20 : *top == "all" ? -1 : parse_integer("--top", *top, 1, INT32_MAX);
+
+  const auto path = locate(options.model_name());
+  const Model model = Model::load(path);
+  const std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
+  check_length(ids, model.config());
+
+  ProgressLine progress(options.shows_progress());
+  State state(model.config(), 1, static_cast<std::int64_t>(ids.size()));
+  TokenLogprobs logprobs(model, ids);
+  const auto last = feed(model, state, ids, 0,
+                         {.progress = &progress, .on_rows = [&](std::int64_t first, View<const float, 2> resid) {
+                            logprobs.rows(first, resid);
+                          }});
+  Tensor<float, 2> scores({1, model.config().vocabulary});
+  logits(model, last.view(), scores.view());
+  model.checkpoint().check_intact();
+  progress.clear();
+
+  LogitsResult result{.model = summary(options.model_name(), model.config(), path),
+                      .tokens = token_pieces(model.tokenizer(), ids),
+                      .next = {},
+                      .log_sum_exp = log_sum_exp(scores.data(), scores.size()),
+                      .token_logprob = logprobs.values()};
+  const std::span<const float> row(scores.data(), static_cast<std::size_t>(scores.size()));
+  result.next = best_candidates(model.tokenizer(), row, result.log_sum_exp, candidates);
+  deliver(options, {.json = [&](Output& out) { write_json(out, result); },
+                    .page =
+                        [&](const Terminal& terminal) {
+                          return logits_page(result, terminal.columns, terminal.colours != Colours::none);
+                        },
+                    .files = {{".csv", [&](Output& out) { write_csv(out, result); }},
+                              {".npz", [&](Output& out) { write_npz(out, result, row); }}}});
+  return kDone;
+}
+
+}  // namespace regard::cli

@@ -1,0 +1,25 @@
+#include "destination.h"
+#include "report/json_documents.h"
+#include "report/views.h"
+#include "verbs.h"
+#include "weights/catalogue.h"
+
+namespace regard::cli {
+
+int run_models(const Words& words) {
+  Options options;
+  Arguments arguments("models", "What models can be had by name, and which are here.");
+  options.declare_output(arguments, {".json"});
+  options.declare_machine(arguments);
+  if (!options.parse(arguments, words)) return kDone;
+
+  std::vector<ListedModel> models;
+  for (const NamedModel& model : catalogue())
+    models.push_back({model.name, model.description, model.licence, model.download_bytes(), model.installed_bytes(),
+                      is_here(model), (model_folder(model) / model.main_file).string()});
+  deliver(options, {.json = [&](Output& out) { write_json(out, std::span<const ListedModel>(models)); },
+                    .page = [&](const Terminal& terminal) { return models_page(models, terminal.columns); }});
+  return kDone;
+}
+
+}  // namespace regard::cli

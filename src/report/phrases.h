@@ -1,0 +1,19 @@
+#pragma once
+// Small pieces of text for pages.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace regard {
+
+// " Mary" in quotes, as a person sees it; cut to `most` columns with … where it is longer.
+std::string in_quotes(std::string_view bytes, int most = 24);
+// `text` with spaces up to `width` columns, at its right or left.
+std::string padded(std::string text, int width, bool right_aligned = false);
+// 12,345,678
+std::string grouped(std::int64_t number);
+// "0.4 %", "92 %", "<0.1 %"
+std::string percent(double share);
+
+}  // namespace regard
