@@ -152,7 +152,8 @@ RotaryFrequencies rotary_frequencies(const RotaryConfig& config, std::int64_t le
     for (std::size_t i = 0; i < f.inverse.size(); ++i) f.inverse[i] /= config.frequency_divisors[i];
   }
   require_positive("attention_factor", f.attention_factor);
-  for (double inverse : f.inverse) require(std::isfinite(inverse), "an angle per position", inverse, "finite");
+  for (double inverse : f.inverse)  // 2^62: whatever the position, the angle is a number
+    require(std::isfinite(inverse * 0x1p62), "an angle per position", inverse, "finite at every position");
   return f;
 }
 
