@@ -23,7 +23,10 @@ namespace regard::HWY_NAMESPACE {
 float FmaChains(std::int64_t steps, float one, float zero, std::int64_t* flops) {
   const F32 d;
   const V a = hn::Set(d, one), b = hn::Set(d, zero);
-  V c0 = a, c1 = a, c2 = a, c3 = a, c4 = a, c5 = a, c6 = a, c7 = a, c8 = a, c9 = a, c10 = a, c11 = a;
+  // All start differently, or the compiler sees that they are the same and computes one of them.
+  V c0 = a, c1 = hn::Add(c0, a), c2 = hn::Add(c1, a), c3 = hn::Add(c2, a), c4 = hn::Add(c3, a), c5 = hn::Add(c4, a);
+  V c6 = hn::Add(c5, a), c7 = hn::Add(c6, a), c8 = hn::Add(c7, a), c9 = hn::Add(c8, a), c10 = hn::Add(c9, a);
+  V c11 = hn::Add(c10, a);
   for (std::int64_t i = 0; i < steps; ++i) {
     c0 = Fma(c0, a, b);
     c1 = Fma(c1, a, b);
