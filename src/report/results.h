@@ -54,8 +54,8 @@ struct LogitsResult {
 struct GenerateResult {
   ModelSummary model;
   std::vector<TokenPiece> tokens;  // of the prompt
-  std::vector<TokenPiece> generated;
-  std::string stopped;  // "length", "end" (of the text, as the model says), "context", "interrupted"
+  std::vector<TokenPiece> generated = {};
+  std::string stopped = {};  // "length", "end" (of the text, as the model says), "context", "interrupted"
   double prefill_tokens_per_second = 0;
   double decode_tokens_per_second = 0;  // not a number when fewer than two tokens were made
 };

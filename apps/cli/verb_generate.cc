@@ -1,0 +1,154 @@
+#include <chrono>
+#include <limits>
+
+#include "chat.h"
+#include "destination.h"
+#include "inputs.h"
+#include "interrupt.h"
+#include "model/forward.h"
+#include "model/sampling.h"
+#include "progress_line.h"
+#include "report/json_documents.h"
+#include "tensor/error.h"
+#include "text_stream.h"
+#include "verbs.h"
+#include "weights/catalogue.h"
+
+namespace regard::cli {
+namespace {
+
+constexpr std::int64_t kDefaultTokens = 100;
+
+struct Request {
+  Options options;
+  SamplingOptions sampling;
+  std::int64_t most_tokens = kDefaultTokens;
+  bool chat = false;
+  std::string system;
+};
+
+bool parse(Request& request, const Words& words) {
+  std::optional<std::int64_t> n, top_k, seed;
+  std::optional<double> temperature, top_p, min_p;
+  std::optional<std::string> system;
+  Arguments arguments("generate", "Continues a text. Greedy unless a temperature is given.",
+                      "Ctrl-C stops and keeps the text so far.");
+  Options& options = request.options;
+  options.declare_model(arguments);
+  options.declare_text(arguments);
+  constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+  arguments.integer("-n,--tokens", n, 0, kAny, "tokens to make at most (default 100)");
+  arguments.number("--temperature", temperature, 0, std::numeric_limits<double>::infinity(),
+                   "0 is greedy (default; 1 with --top-k, --top-p or --min-p)");
+  arguments.integer("--top-k", top_k, 0, kAny, "draw from the k likeliest; 0: all");
+  arguments.number("--top-p", top_p, 0, 1, "draw from the likeliest that make up this much; 1: all");
+  arguments.number("--min-p", min_p, 0, 1, "leave out what is less likely than this times the likeliest");
+  arguments.integer("--seed", seed, 0, kAny, "the same seed draws the same text (default 0)");
+  arguments.flag("--chat", request.chat, "put the text into the model's chat template, as the user's message");
+  arguments.text("--system", system, "TEXT", "with --chat: the system message");
+  options.declare_output(arguments, {".json"});
+  options.declare_machine(arguments);
+  if (!options.parse(arguments, words)) return false;
+  if (request.chat && options.ids)
+    throw Error(ErrorCode::usage, "--chat and --ids together", "a chat template takes a text: give -p or -f");
+  if (system && !request.chat) throw Error(ErrorCode::usage, "--system without --chat", "add --chat");
+  request.system = system.value_or("");
+  request.most_tokens = n.value_or(kDefaultTokens);
+  request.sampling = {.temperature = temperature.value_or(top_k || top_p || min_p ? 1 : 0),
+                      .top_k = top_k.value_or(0),
+                      .top_p = top_p.value_or(1),
+                      .min_p = min_p.value_or(0),
+                      .seed = static_cast<std::uint64_t>(seed.value_or(0))};
+  validate(request.sampling);
+  return true;
+}
+
+std::vector<std::int32_t> prompt(const Request& request, const Tokenizer& tokenizer) {
+  if (!request.chat) return prompt_ids(request.options, tokenizer);
+  return tokenizer.encode_ids(render_chat(tokenizer.spec().chat_template, request.system, read_text(request.options)));
+}
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// Feeds the prompt, then chooses, shows and feeds one token after the other.
+void generate(const Request& request, const Model& model, const std::vector<std::int32_t>& ids, GenerateResult& result,
+              const std::function<void(std::string_view)>& show) {
+  const Tokenizer& tokenizer = model.tokenizer();
+  ProgressLine progress(request.options.shows_progress());
+  State state(model.config());
+  const Stopwatch prefill;
+  Tensor<float, 2> resid = feed(model, state, ids, 0, {.progress = &progress, .on_rows = {}});
+  result.prefill_tokens_per_second = static_cast<double>(ids.size()) / prefill.seconds();
+  progress.clear();
+
+  Tensor<float, 2> scores({1, model.config().vocabulary});
+  const Stopwatch decode;
+  std::int64_t passes = 0;
+  result.stopped = "length";
+  for (std::int64_t step = 0; step < request.most_tokens; ++step) {
+    if (interrupted()) {
+      result.stopped = "interrupted";
+      break;
+    }
+    logits(model, resid.view(), scores.view());
+    const std::int32_t token = sample(scores.data(), scores.size(), request.sampling, static_cast<std::uint64_t>(step));
+    if (token == tokenizer.eos()) {
+      result.stopped = "end";
+      break;
+    }
+    result.generated.push_back({token, tokenizer.bytes(token)});
+    show(result.generated.back().bytes);
+    if (step + 1 == request.most_tokens) break;
+    if (state.cache.length(0) == model.config().context) {
+      result.stopped = "context";
+      break;
+    }
+    resid = feed(model, state, std::span(&token, 1));
+    ++passes;
+  }
+  result.decode_tokens_per_second =
+      passes > 0 ? static_cast<double>(passes) / decode.seconds() : std::numeric_limits<double>::quiet_NaN();
+  model.checkpoint().check_intact();
+}
+
+}  // namespace
+
+int run_generate(const Words& words) {
+  Request request;
+  if (!parse(request, words)) return kDone;
+  const Options& options = request.options;
+  const auto path = locate(options.model_name());
+  const Model model = Model::load(path);
+  const std::vector<std::int32_t> ids = prompt(request, model.tokenizer());
+  check_length(ids, model.config());
+
+  GenerateResult result{.model = summary(options.model_name(), model.config(), path),
+                        .tokens = token_pieces(model.tokenizer(), ids)};
+  const Terminal terminal = options.terminal();
+  const bool streams = !options.json && options.outputs.empty();
+  TextStream stream(terminal.interactive);
+  if (streams && terminal.interactive && !request.chat) stream.add(model.tokenizer().decode(ids));
+  generate(request, model, ids, result, [&](std::string_view bytes) {
+    if (streams) stream.add(bytes);
+  });
+  if (streams) {
+    stream.finish();
+    if (options.shows_progress())
+      remark(options, fmt::format("{} tokens read at {:.0f} a second, {} made at {:.0f} a second, stopped by {}",
+                                  ids.size(), result.prefill_tokens_per_second, result.generated.size(),
+                                  result.decode_tokens_per_second, result.stopped));
+  } else {
+    deliver(options, {.json = [&](Output& out) { write_json(out, result); }, .page = nullptr});
+  }
+  if (result.stopped != "interrupted") return kDone;
+  throw Error(ErrorCode::interrupted,
+              fmt::format("interrupted: the {} tokens made so far were kept", result.generated.size()));
+}
+
+}  // namespace regard::cli
