@@ -10,26 +10,22 @@
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 
-// x, but the lowest finite number for -inf, so that the 0 an activation has there is not made from -inf / inf.
-HWY_INLINE V Finite(F32 d, V x) { return MaxSecond(hn::Set(d, std::numeric_limits<float>::lowest()), x); }
-
-struct Silu {  // x sigmoid(x) = x / (1 + e^-x)
-  HWY_INLINE V operator()(F32 d, V x) const {
-    return hn::Div(Finite(d, x), hn::Add(hn::Set(d, 1.0f), Exp(d, hn::Neg(x))));
-  }
+struct Silu {  // x sigmoid(x)
+  HWY_INLINE V operator()(F32 d, V x) const { return TimesSigmoid(d, x, x); }
 };
 
 struct GeluErf {  // x/2 (1 + erf(x / sqrt 2))
   HWY_INLINE V operator()(F32 d, V x) const {
     const V twice_phi = hn::Add(hn::Set(d, 1.0f), Erf(d, hn::Mul(x, hn::Set(d, 0.707106781f))));
-    return hn::Mul(hn::Mul(hn::Set(d, 0.5f), Finite(d, x)), twice_phi);
+    const V finite = MaxSecond(hn::Set(d, std::numeric_limits<float>::lowest()), x);  // never -inf * 0
+    return hn::Mul(hn::Mul(hn::Set(d, 0.5f), finite), twice_phi);
   }
 };
 
-struct GeluTanh {  // x/2 (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3), which is x / (1 + e^-2u): no cancellation
+struct GeluTanh {  // x/2 (1 + tanh u) = x sigmoid(2u), which does not cancel; u = sqrt(2 / pi) (x + 0.044715 x^3)
   HWY_INLINE V operator()(F32 d, V x) const {
-    const V minus_2u = hn::Mul(x, Fma(hn::Mul(x, x), hn::Set(d, -0.0713548163f), hn::Set(d, -1.595769122f)));
-    return hn::Div(Finite(d, x), hn::Add(hn::Set(d, 1.0f), Exp(d, minus_2u)));
+    const V slope = Fma(hn::Mul(x, x), hn::Set(d, 0.0713548163f), hn::Set(d, 1.595769122f));
+    return TimesSigmoid(d, x, hn::Mul(x, slope));
   }
 };
 

@@ -1,6 +1,7 @@
-// Logarithm, hyperbolic tangent, error function and logistic function on vectors, beside Exp of simd-inl.h: one formula
-// each, the same operations in the same order on every target, tails and special values included (law 3). Polynomials
-// are minimax fits with float32 coefficients (tools/minimax.py). Included once per target, after simd-inl.h.
+// Logarithm, hyperbolic tangent, error function and a product with the logistic function on vectors, beside Exp of
+// simd-inl.h: one formula each, the same operations in the same order on every target, tails and special values
+// included (law 3). Polynomials are minimax fits with float32 coefficients (tools/minimax.py). Included once per
+// target, after simd-inl.h.
 
 #if defined(REGARD_KERNELS_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef REGARD_KERNELS_MATH_INL_H
@@ -32,11 +33,12 @@ HWY_INLINE Vec Tanh(D d, Vec x) {
   return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), near, far), x);
 }
 
-// 1 / (1 + e^-x): 0 where e^-x overflows (x < -88.72), 1 from x = 16.64 on, NaN for NaN.
+// x sigmoid(t) = x / (1 + e^-t): +-0 where e^-t overflows (t < -88.72), for x = -inf too (the limit, when t goes with
+// x). NaN for NaN.
 template <class D, class Vec = hn::Vec<D>>
-HWY_INLINE Vec Sigmoid(D d, Vec x) {
-  const Vec one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+HWY_INLINE Vec TimesSigmoid(D d, Vec x, Vec t) {
+  const Vec finite = MaxSecond(hn::Set(d, std::numeric_limits<float>::lowest()), x);  // never -inf / inf
+  return hn::Div(finite, hn::Add(hn::Set(d, 1.0f), Exp(d, hn::Neg(t))));
 }
 
 // erf x. |x| < 0.921875: x + x P(x^2), relative error of P's fit 2^-30; beyond: 1 - e^(x R(x)), where x R(x) is
