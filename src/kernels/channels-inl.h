@@ -1,8 +1,10 @@
 // The canonical order of a sum over channels, and vectors at the end of a row. Included once per target, after
 // simd-inl.h.
 //
-// Partial sum j (0 <= j < 16) starts at +0 and takes the channels c with c mod 16 == j, ascending, in one chain.
-// Channels past the end count as +0. The 16 partials are then folded in halves:
+// Channels are taken in blocks of 4096, anchored at channel 0; the blocks' sums are added in order. (A row of the model
+// is one block. The vocabulary is several: one chain of thousands would lose the last digits of a log-sum-exp.) Within
+// a block, partial sum j (0 <= j < 16) starts at +0 and takes the channels c with c mod 16 == j, ascending, in one
+// chain. Channels past the end count as +0. The 16 partials are then folded in halves:
 //   s8[j] = s[j] + s[j + 8], s4[j] = s8[j] + s8[j + 4], s2[j] = s4[j] + s4[j + 2], sum = s2[0] + s2[1].
 // A group of 16 channels is 1, 2 or 4 vectors of 16, 8 or 4 lanes, so every target makes the same sums in the same
 // order.
@@ -54,22 +56,22 @@ HWY_INLINE void StoreChannels(V v, F32 d, float* y, std::int64_t lanes) {
   }
 }
 
-// Sum over channels [0, n) of what `step` adds: partial = step(partial, c, lanes) for one vector of channels, where
-// lanes past `lanes` must be given +0. The order is the one above.
+// Sum over channels [begin, end), one block of the canonical order, of what `step` adds: partial = step(partial, c,
+// lanes) for one vector of channels, where lanes past `lanes` must be given +0.
 template <class Step>
-HWY_INLINE float SumChannels(std::int64_t n, const Step& step) {
+HWY_INLINE float SumBlock(std::int64_t begin, std::int64_t end, const Step& step) {
   const F32 d;
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(F32()));
   static_assert(16 % kLanes == 0, "a group of 16 channels must be whole vectors");
   constexpr int kVectors = 16 / kLanes;
   V partial[kVectors];
   for (int v = 0; v < kVectors; ++v) partial[v] = hn::Zero(d);
-  std::int64_t c = 0;
-  for (; c + 16 <= n; c += 16) {
+  std::int64_t c = begin;
+  for (; c + 16 <= end; c += 16) {
     for (int v = 0; v < kVectors; ++v) partial[v] = step(partial[v], c + v * kLanes, std::int64_t{kLanes});
   }
   for (int v = 0; v < kVectors; ++v) {
-    const std::int64_t left = n - (c + v * kLanes);
+    const std::int64_t left = end - (c + v * kLanes);
     if (left > 0) partial[v] = step(partial[v], c + v * kLanes, HWY_MIN(left, std::int64_t{kLanes}));
   }
   HWY_ALIGN float s[16];
@@ -78,6 +80,17 @@ HWY_INLINE float SumChannels(std::int64_t n, const Step& step) {
     for (int j = 0; j < half; ++j) s[j] += s[j + half];
   }
   return s[0];
+}
+
+inline constexpr std::int64_t kChannelBlock = 4096;
+
+// Sum over channels [0, n), in the order above.
+template <class Step>
+HWY_INLINE float SumChannels(std::int64_t n, const Step& step) {
+  float sum = SumBlock(0, HWY_MIN(n, kChannelBlock), step);
+  for (std::int64_t begin = kChannelBlock; begin < n; begin += kChannelBlock)
+    sum += SumBlock(begin, HWY_MIN(n, begin + kChannelBlock), step);
+  return sum;
 }
 
 }  // namespace regard::HWY_NAMESPACE
