@@ -1,6 +1,7 @@
 #include "kernels/target.h"
 
 #include <cstdlib>
+#include <mutex>
 
 #include "hwy/highway.h"
 #include "tensor/error.h"
@@ -8,74 +9,87 @@
 namespace regard {
 namespace {
 
-std::vector<std::int64_t> runnable() {
-  static const std::vector<std::int64_t> targets = [] {
-    std::vector<std::int64_t> found;
-    const std::int64_t bits = (hwy::SupportedTargets() | HWY_EMU128) & HWY_TARGETS;
-    for (std::int64_t rest = bits; rest != 0; rest &= rest - 1) found.push_back(rest & ~(rest - 1));
-    return found;
-  }();
-  return targets;
+// One bit per target, as Highway has them; a lower bit is a better target.
+std::vector<std::int64_t> find_runnable() {
+  std::vector<std::int64_t> found;
+  for (std::int64_t rest = (hwy::SupportedTargets() | HWY_EMU128) & HWY_TARGETS; rest != 0; rest &= rest - 1)
+    found.push_back(rest & -rest);
+  return found;
 }
 
-bool g_forced = false;
-
-void choose(std::int64_t target) {
-  hwy::SetSupportedTargetsForTest(target);
-  hwy::GetChosenTarget().Update(target);
-}
-
-// The first choice is made before main, so that a kernel can never run on a target nobody chose.
-const bool g_initialised = [] {
-  runnable();
-  const char* wanted = std::getenv("REGARD_TARGET");
-  choose(runnable().front());
-  if (wanted != nullptr && *wanted != '\0') {
-    for (std::int64_t target : runnable()) {
-      if (wanted == std::string(hwy::TargetName(target))) {
-        choose(target);
-        g_forced = true;
-      }
-    }
+class Choice {
+ public:
+  static Choice& of_this_process() {
+    static Choice choice;
+    return choice;
   }
-  return true;
-}();
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (std::int64_t target : runnable_) names.emplace_back(hwy::TargetName(target));
+    return names;
+  }
+
+  void set(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    if (!try_set(name)) throw unknown(name, "");
+    unknown_in_environment_.clear();
+  }
+
+  std::string current() {
+    const std::lock_guard lock(mutex_);
+    if (!unknown_in_environment_.empty()) throw unknown(unknown_in_environment_, " (REGARD_TARGET)");
+    if (current_ == HWY_EMU128 && !forced_) {
+      throw Error(ErrorCode::unsupported,
+                  "this processor has no instruction set with fused multiply-add that regard knows",
+                  "force the slow portable kernels with --target EMU128");
+    }
+    return hwy::TargetName(current_);
+  }
+
+ private:
+  // The environment is read once: a program that sets a target afterwards is not overruled by it.
+  Choice() : runnable_(find_runnable()) {
+    const char* wanted = std::getenv("REGARD_TARGET");
+    try_set("");
+    if (wanted != nullptr && !try_set(wanted)) unknown_in_environment_ = wanted;
+  }
+
+  bool try_set(const std::string& name) {
+    const bool best = name.empty() || name == "best";
+    for (std::int64_t target : runnable_) {
+      if (!best && name != hwy::TargetName(target)) continue;
+      hwy::GetChosenTarget().Update(target);
+      current_ = target;
+      forced_ = !best;
+      return true;
+    }
+    return false;
+  }
+
+  Error unknown(const std::string& name, const char* where) const {
+    return Error(ErrorCode::usage, fmt::format("this processor has no target '{}'{}", name, where),
+                 fmt::format("use one of: best, {}", fmt::join(names(), ", ")));
+  }
+
+  const std::vector<std::int64_t> runnable_;
+  std::mutex mutex_;
+  std::int64_t current_ = 0;
+  bool forced_ = false;
+  std::string unknown_in_environment_;
+};
 
 }  // namespace
 
-std::vector<std::string> available_targets() {
-  std::vector<std::string> names;
-  for (std::int64_t target : runnable()) names.emplace_back(hwy::TargetName(target));
-  return names;
-}
+std::vector<std::string> available_targets() { return Choice::of_this_process().names(); }
 
-void set_target(const std::string& name) {
-  if (name.empty() || name == "best") {
-    choose(runnable().front());
-    g_forced = false;
-    return;
-  }
-  std::string names;
-  for (std::int64_t target : runnable()) {
-    if (name == hwy::TargetName(target)) {
-      choose(target);
-      g_forced = true;
-      return;
-    }
-    names += (names.empty() ? "" : ", ") + std::string(hwy::TargetName(target));
-  }
-  throw Error(ErrorCode::usage, fmt::format("this processor has no target '{}'", name), fmt::format("use one of: {}", names));
-}
+void set_target(const std::string& name) { Choice::of_this_process().set(name); }
 
-std::string current_target() {
-  const char* wanted = std::getenv("REGARD_TARGET");
-  if (!g_forced && wanted != nullptr && *wanted != '\0') set_target(wanted);  // says which names there are
-  const std::int64_t target = hwy::SupportedTargets() & HWY_TARGETS;
-  if (target == HWY_EMU128 && !g_forced) {
-    throw Error(ErrorCode::unsupported, "this processor has no instruction set with fused multiply-add that regard knows",
-                "force the slow portable kernels with --target EMU128");
-  }
-  return hwy::TargetName(target & ~(target - 1));
+std::string current_target() { return Choice::of_this_process().current(); }
+
+bool choose_first_target() {
+  Choice::of_this_process();
+  return true;
 }
 
 }  // namespace regard

@@ -3,10 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
-
 #include <atomic>
 #include <exception>
-#include <limits>
 #include <mutex>
 
 #include "tensor/error.h"
@@ -36,13 +34,13 @@ void parallel_for(std::int64_t n, const std::function<void(std::int64_t, int)>& 
     for (std::int64_t i = 0; i < n; ++i) body(i, 0);
     return;
   }
-  std::mutex mutex;
+  // Indices below one that threw still run, so the error that gets out is the one a single thread would have met first.
+  std::atomic<std::int64_t> error_index{n};
   std::exception_ptr error;
-  std::int64_t error_index = std::numeric_limits<std::int64_t>::max();
-  std::atomic<bool> stop{false};
+  std::mutex mutex;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (std::int64_t i = 0; i < n; ++i) {
-    if (stop.load(std::memory_order_relaxed)) continue;
+    if (i > error_index.load(std::memory_order_relaxed)) continue;
     try {
       body(i, omp_get_thread_num());
     } catch (...) {
@@ -51,7 +49,6 @@ void parallel_for(std::int64_t n, const std::function<void(std::int64_t, int)>& 
         error_index = i;
         error = std::current_exception();
       }
-      stop = true;
     }
   }
   if (error) std::rethrow_exception(error);

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "tensor/view.h"
 
@@ -16,10 +18,20 @@ template <typename T>
 class Buffer {
  public:
   Buffer() = default;
+  // std::bad_array_new_length if no memory can be that large; a negative size is never meant.
   explicit Buffer(std::int64_t size) : size_(size) {
+    if (size < 0 || size > std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(sizeof(T)))
+      throw std::bad_array_new_length();
     if (size == 0) return;
-    data_.reset(static_cast<T*>(::operator new(static_cast<std::size_t>(size) * sizeof(T), std::align_val_t(kAlignment))));
-    std::memset(static_cast<void*>(data_.get()), 0, static_cast<std::size_t>(size) * sizeof(T));
+    const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(T);
+    data_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t(kAlignment))));
+    std::memset(static_cast<void*>(data_.get()), 0, bytes);
+  }
+  Buffer(Buffer&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
   }
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
@@ -44,13 +56,18 @@ template <typename T, int Rank>
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(std::array<std::int64_t, Rank> shape) : shape_(shape), buffer_(View<T, Rank>(nullptr, shape).size()) {}
+  explicit Tensor(std::array<std::int64_t, Rank> shape)
+      : shape_(shape), buffer_(View<T, Rank>(nullptr, shape).size()) {}
   View<T, Rank> view() { return {buffer_.data(), shape_}; }
   View<const T, Rank> view() const { return {buffer_.data(), shape_}; }
   template <typename... Index>
-  T& operator()(Index... index) { return view()(index...); }
+  T& operator()(Index... index) {
+    return view()(index...);
+  }
   template <typename... Index>
-  const T& operator()(Index... index) const { return view()(index...); }
+  const T& operator()(Index... index) const {
+    return view()(index...);
+  }
   const std::array<std::int64_t, Rank>& shape() const { return shape_; }
   std::int64_t size() const { return buffer_.size(); }
   T* data() { return buffer_.data(); }

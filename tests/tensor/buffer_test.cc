@@ -32,9 +32,21 @@ TEST(Buffer, MovesWithoutCopying) {
   Buffer<int> a(5);
   a[4] = 7;
   const int* where = a.data();
-  const Buffer<int> b = std::move(a);
+  Buffer<int> b = std::move(a);
   EXPECT_EQ(b.data(), where);
   EXPECT_EQ(b[4], 7);
+  EXPECT_EQ(a.size(), 0) << "what was moved from holds nothing and says so";
+  EXPECT_EQ(a.begin(), a.end());
+  Buffer<int> c(3);
+  c = std::move(b);
+  EXPECT_EQ(c.data(), where);
+  EXPECT_EQ(c.size(), 5);
+  EXPECT_EQ(b.size(), 0);
+}
+
+TEST(Buffer, RefusesSizesThatNoMemoryHas) {
+  EXPECT_THROW(Buffer<float>(-1), std::bad_alloc);
+  EXPECT_THROW(Buffer<float>(std::int64_t{1} << 62), std::bad_alloc) << "2^64 bytes would wrap to none";
 }
 
 TEST(Tensor, IsRowMajorAndItsViewsShareItsMemory) {
