@@ -47,7 +47,7 @@ void JsonWriter::open(char bracket) {
 
 void JsonWriter::close(char bracket) {
   first_.pop_back();
-  if (first_.empty()) out_.write("\n");
+  if (first_.empty() && bracket == '}') out_.write("\n");
   out_.write({&bracket, 1});
 }
 
@@ -106,6 +106,8 @@ void JsonWriter::integer(std::int64_t value) {
 void JsonWriter::number(double value) {
   if (!std::isfinite(value)) return null();
   before_value();
+  if (value == 0 && std::signbit(value))
+    return out_.write("-0.0");  // "-0" would be read as a whole number, which has no sign
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 9).ptr;
   out_.write({text, static_cast<std::size_t>(end - text)});

@@ -1,0 +1,105 @@
+#include "report/page.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "report/markup.h"
+
+namespace regard {
+namespace {
+
+// Contrast of two colours, WCAG 2.
+double contrast(Colour a, Colour b) {
+  const auto luminance = [](Colour c) {
+    const auto linear = [](int v) { return v <= 10 ? v / 255.0 / 12.92 : std::pow((v / 255.0 + 0.055) / 1.055, 2.4); };
+    return 0.2126 * linear(c.red) + 0.7152 * linear(c.green) + 0.0722 * linear(c.blue);
+  };
+  const double x = luminance(a), y = luminance(b);
+  return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
+}
+
+TEST(Heat, NothingAtZeroAndReadableEverywhere) {
+  EXPECT_FALSE(heat(0).paper);
+  EXPECT_FALSE(heat(-1).paper);
+  EXPECT_FALSE(heat(std::nan("")).paper);
+  for (double value = 0.03; value <= 1.5; value += 0.01) {
+    const Style style = heat(value);
+    ASSERT_TRUE(style.paper && style.ink) << value;
+    EXPECT_GE(contrast(*style.paper, *style.ink), 4.5) << value;  // the level AA of WCAG 2 for text
+  }
+  EXPECT_EQ(*heat(1).paper, *heat(7).paper);
+}
+
+TEST(TerminalText, ColoursAsFarAsTheTerminalHasThem) {
+  const Line line = {piece("plain "), piece("x", {.ink = Colour{0, 0, 0}, .paper = Colour{255, 135, 0}, .bold = true})};
+  EXPECT_EQ(terminal_text(line, Colours::none), "plain x");
+  EXPECT_EQ(terminal_text(line, Colours::all), "plain \x1b[1;38;2;0;0;0;48;2;255;135;0mx\x1b[0m");
+  EXPECT_EQ(terminal_text(line, Colours::many), "plain \x1b[1;38;5;16;48;5;208mx\x1b[0m");
+  EXPECT_EQ(terminal_text(line, Colours::few), "plain \x1b[1;30;43mx\x1b[0m");
+  EXPECT_EQ(terminal_text({piece("f", {.faint = true})}, Colours::few), "\x1b[2mf\x1b[0m");
+  EXPECT_EQ(terminal_text({piece("g", {.paper = Colour{118, 118, 118}})}, Colours::many), "\x1b[48;5;243mg\x1b[0m");
+}
+
+TEST(Piece, CountsColumns) {
+  EXPECT_EQ(piece("漢字").columns, 4);
+  EXPECT_EQ(columns(Line{piece("ab"), piece("字")}), 4);
+}
+
+Page sample() {
+  Page page{.title = "a <b> & \"c\"", .lines = {}};
+  Line& line = page.add_line("<&>\"' 漢", {.bold = true});
+  line.push_back(piece("hot", heat(1), "note \"1\" <2>"));
+  page.add_line();
+  page.add_line("faint", {.faint = true});
+  return page;
+}
+
+// Every tag that opens closes in order, attributes are quoted, and nothing else opens one.
+void expect_well_formed(const std::string& text) {
+  std::vector<std::string> open;
+  for (std::size_t i = 0; (i = text.find('<', i)) != text.npos;) {
+    const std::size_t end = text.find('>', i);
+    ASSERT_NE(end, text.npos);
+    const std::string tag = text.substr(i + 1, end - i - 1);
+    i = end;
+    if (tag[0] == '!') continue;
+    const std::string name = tag.substr(tag[0] == '/', tag.find_first_of(" /", 1) - (tag[0] == '/'));
+    EXPECT_EQ(std::count(tag.begin(), tag.end(), '"') % 2, 0) << tag;
+    if (tag[0] == '/') {
+      ASSERT_FALSE(open.empty()) << tag;
+      EXPECT_EQ(open.back(), tag.substr(1));
+      open.pop_back();
+    } else if (tag.back() != '/' && name != "meta") {
+      open.push_back(name);
+    }
+  }
+  EXPECT_TRUE(open.empty()) << open.back();
+}
+
+TEST(Svg, IsWellFormedAndHoldsThePage) {
+  Output out = Output::to_memory();
+  write_svg(out, sample());
+  out.finish();
+  expect_well_formed(out.text());
+  EXPECT_NE(out.text().find("&lt;&amp;&gt;&quot;&#39; 漢"), std::string::npos);
+  EXPECT_NE(out.text().find("<title>note &quot;1&quot; &lt;2&gt;</title>"), std::string::npos);
+  EXPECT_NE(out.text().find("fill=\"#ffb81c\""), std::string::npos);
+  EXPECT_EQ(out.text().find("http://", 60), std::string::npos);  // beside the name space: needs nothing from elsewhere
+}
+
+TEST(Html, IsWellFormedAndHoldsThePage) {
+  Output out = Output::to_memory();
+  write_html(out, sample());
+  out.finish();
+  expect_well_formed(out.text());
+  EXPECT_NE(out.text().find("&lt;&amp;&gt;&quot;&#39; 漢"), std::string::npos);
+  EXPECT_NE(out.text().find("title=\"note &quot;1&quot; &lt;2&gt;\""), std::string::npos);
+  EXPECT_EQ(out.text().find("http"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace regard
