@@ -14,7 +14,7 @@
 //   namespace regard { HWY_EXPORT(Function); void function(...) { HWY_DYNAMIC_DISPATCH(Function)(...); } }
 //   #endif
 //
-// Targets: the build (root CMakeLists.txt, HWY_DISABLED_TARGETS) leaves AVX3_DL, AVX3, AVX2 and EMU128.
+// Targets: the build (root CMakeLists.txt, HWY_DISABLED_TARGETS) leaves AVX3, AVX2 and EMU128.
 // EMU128's MulAdd is not fused, so kernels call Fma, never MulAdd, and all targets give the same bits.
 
 #ifndef REGARD_KERNELS_FIRST_TARGET
