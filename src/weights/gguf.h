@@ -71,6 +71,7 @@ struct GgufFile {
   std::optional<bool> find_bool(std::string_view key) const;
   std::optional<std::string_view> find_string(std::string_view key) const;
   const GgufArray* find_array(std::string_view key) const;
+  std::optional<std::vector<std::int64_t>> find_integers(std::string_view key) const;  // an array of them
   std::int64_t integer(std::string_view key) const;
   double number(std::string_view key) const;
   std::string_view string(std::string_view key) const;

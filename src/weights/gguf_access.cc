@@ -129,6 +129,18 @@ std::optional<std::string_view> GgufFile::find_string(std::string_view key) cons
 
 const GgufArray* GgufFile::find_array(std::string_view key) const { return find_as<GgufArray>(*this, key, "an array"); }
 
+std::optional<std::vector<std::int64_t>> GgufFile::find_integers(std::string_view key) const {
+  const GgufArray* array = find_array(key);
+  if (array == nullptr) return std::nullopt;
+  std::vector<std::int64_t> values(static_cast<std::size_t>(array->count));
+  try {
+    for (std::int64_t i = 0; i < array->count; ++i) values[static_cast<std::size_t>(i)] = array->integer(i);
+  } catch (const Error& error) {
+    throw Error(error.code, fmt::format("{}: the metadata key {}: {}", file, in_quotes(key), error.message));
+  }
+  return values;
+}
+
 std::int64_t GgufFile::integer(std::string_view key) const { return required(*this, key, find_integer(key)); }
 double GgufFile::number(std::string_view key) const { return required(*this, key, find_number(key)); }
 std::string_view GgufFile::string(std::string_view key) const { return required(*this, key, find_string(key)); }

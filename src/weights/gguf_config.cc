@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::int64_t kLargest = 1 << 30;  // of any extent: products of two cannot wrap
 
+constexpr std::int64_t kQuantization = 2;  // of the block types' layout (ggml.h, GGML_QNT_VERSION)
+
 // Everything that a `llama` file may say and that is either used below or changes no number: anything else is refused.
 constexpr std::array<std::string_view, 26> kUnderstood = {
     "attention.causal",
@@ -61,11 +63,12 @@ class Keys {
     if (found == gguf_.metadata.end()) return std::nullopt;
     std::int64_t value = 0;
     if (layers > 0 && found->second.type == GgufType::array) {
-      const GgufArray& list = *gguf_.find_array(full);
-      if (list.count != layers) bad(key, fmt::format("has {} elements for {} layers", list.count, layers));
-      value = list.integer(0);
-      for (std::int64_t i = 1; i < layers; ++i)
-        if (list.integer(i) != value) refuse(key, "differs between layers, which is not supported");
+      const std::vector<std::int64_t> list = *gguf_.find_integers(full);
+      if (static_cast<std::int64_t>(list.size()) != layers)
+        bad(key, fmt::format("has {} elements for {} layers", list.size(), layers));
+      value = list[0];
+      if (std::count(list.begin(), list.end(), value) != layers)
+        refuse(key, "differs between layers, which is not supported");
     } else {
       value = *gguf_.find_integer(full);
     }
@@ -143,6 +146,10 @@ ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors) {
   const std::string_view what = gguf.find_string("general.type").value_or("model");
   if (what != "model")
     throw Error(ErrorCode::unsupported, fmt::format("{}: holds {}, not a model", gguf.file, in_quotes(what)));
+  const std::int64_t quantization = gguf.find_integer("general.quantization_version").value_or(kQuantization);
+  if (quantization != kQuantization)
+    throw Error(ErrorCode::unsupported, fmt::format("{}: 'general.quantization_version' is {}; only {} is supported",
+                                                    gguf.file, quantization, kQuantization));
   const Keys keys(gguf);
   refuse_other_mathematics(gguf, keys);
   c.name = gguf.find_string("general.name").value_or("");

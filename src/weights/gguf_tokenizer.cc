@@ -77,13 +77,13 @@ TokenizerSpec tokenizer_from_gguf(const GgufFile& gguf) {
     throw Error(ErrorCode::bad_input,
                 fmt::format("{}: the metadata key 'tokenizer.ggml.scores' is missing", gguf.file));
   }
-  if (const GgufArray* types = list(gguf, "tokenizer.ggml.token_type", vocabulary)) {
-    for (std::int64_t i = 0; i < types->count; ++i) {
-      const std::int64_t type = types->integer(i);
+  if (list(gguf, "tokenizer.ggml.token_type", vocabulary) != nullptr) {
+    const std::vector<std::int64_t> numbers = *gguf.find_integers("tokenizer.ggml.token_type");
+    for (const std::int64_t type : numbers) {
       if (type < 1 || type > 6)
-        throw Error(
-            ErrorCode::bad_input,
-            fmt::format("{}: 'tokenizer.ggml.token_type' gives token {} the unknown type {}", gguf.file, i, type));
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("{}: 'tokenizer.ggml.token_type' gives token {} the unknown type {}", gguf.file,
+                                spec.types.size(), type));
       spec.types.push_back(static_cast<TokenType>(type));
     }
   }

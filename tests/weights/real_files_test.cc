@@ -1,0 +1,74 @@
+// The real files, where they are: REGARD_TEST_MODELS names a folder with the two GGUFs (or model folders with them).
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+
+#include "support/errors.h"
+#include "weights/catalogue.h"
+#include "weights/checkpoint.h"
+#include "weights/sha256.h"
+
+namespace regard {
+namespace {
+
+std::filesystem::path real_file(const std::string& model) {
+  const char* folder = std::getenv("REGARD_TEST_MODELS");
+  if (folder == nullptr) return {};
+  const NamedModel& named = *find_named_model(model);
+  for (const std::filesystem::path& path :
+       {std::filesystem::path(folder) / named.main_file, std::filesystem::path(folder) / model / named.main_file})
+    if (std::filesystem::exists(path)) return path;
+  return {};
+}
+
+TEST(RealFiles, SmolLM2) {
+  const std::filesystem::path path = real_file("smollm2");
+  if (path.empty()) GTEST_SKIP() << "REGARD_TEST_MODELS names no folder with the file";
+  const auto start = std::chrono::steady_clock::now();
+  const Checkpoint checkpoint = load_checkpoint(path);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(500));
+
+  const ModelConfig& c = checkpoint.config;
+  EXPECT_EQ(c.layers, 30);
+  EXPECT_EQ(c.heads, 9);
+  EXPECT_EQ(c.kv_heads, 3);
+  EXPECT_EQ(c.head_dim, 64);
+  EXPECT_EQ(c.width, 576);
+  EXPECT_EQ(c.hidden, 1536);
+  EXPECT_EQ(c.vocabulary, 49152);
+  EXPECT_EQ(c.context, 8192);
+  EXPECT_EQ(c.norm_epsilon, 1e-5f);
+  EXPECT_EQ(c.rotary_global.base, 100000);
+  EXPECT_EQ(c.attention_scale, 0.125f);
+  EXPECT_TRUE(c.tied_head);
+  EXPECT_EQ(checkpoint.matrices.size(), 272u);
+  EXPECT_EQ(checkpoint.bytes, 98362432);
+  EXPECT_EQ(checkpoint.stored.at(DType::q4_1).tensors, 210);
+  EXPECT_EQ(checkpoint.stored.at(DType::q8_0).bytes, 30081024);
+  EXPECT_EQ(checkpoint.tokenizer.pieces.size(), 49152u);
+  EXPECT_EQ(checkpoint.tokenizer.merges.size(), 48900u);
+  EXPECT_EQ(checkpoint.tokenizer.pre, "smollm");
+  EXPECT_EQ(checkpoint.tokenizer.bos, 1);
+  EXPECT_EQ(checkpoint.tokenizer.eos, 2);
+  EXPECT_FALSE(checkpoint.tokenizer.add_bos);
+  EXPECT_EQ(sha256_of_file(path), find_named_model("smollm2")->files[0].sha256);
+}
+
+TEST(RealFiles, Gemma3) {
+  const std::filesystem::path path = real_file("gemma3-270m");
+  if (path.empty()) GTEST_SKIP() << "REGARD_TEST_MODELS names no folder with the file";
+  const TokenizerSpec spec = load_tokenizer(path);
+  EXPECT_EQ(spec.kind, TokenizerSpec::Kind::sentencepiece_bpe);
+  EXPECT_EQ(spec.pieces.size(), 262144u);
+  EXPECT_EQ(spec.bos, 2);
+  EXPECT_TRUE(spec.add_bos);
+  EXPECT_FALSE(spec.add_space_prefix);
+  testing::expect_error(ErrorCode::unsupported, {"'gemma3'"}, [&] { load_checkpoint(path); });
+  EXPECT_EQ(sha256_of_file(path), find_named_model("gemma3-270m")->files[0].sha256);
+}
+
+}  // namespace
+}  // namespace regard
