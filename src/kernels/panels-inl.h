@@ -1,0 +1,128 @@
+// The dense product by panels: some outputs' weights are unpacked to f32, turned, for a stretch of k, and then used for
+// all rows of x at hand.
+
+#if defined(REGARD_KERNELS_PANELS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef REGARD_KERNELS_PANELS_INL_H
+#undef REGARD_KERNELS_PANELS_INL_H
+#else
+#define REGARD_KERNELS_PANELS_INL_H
+#endif
+
+#include <algorithm>
+
+#include "kernels/matmul.h"
+#include "kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace regard::HWY_NAMESPACE {
+
+inline constexpr std::int64_t kBlock = 256;  // k in one chain: the canonical order, not a matter of tuning
+inline constexpr std::int64_t kLaneCount = static_cast<std::int64_t>(kLanes);
+
+// out[(k - begin) * stride + lane] = W[rows[lane], k] for k in [begin, end).
+using UnpackFunction = void (*)(const std::byte* const* rows, std::int64_t begin, std::int64_t end, float* out,
+                                std::size_t stride);
+
+// Rows of a register tile: with three vectors of outputs, 12 sums fill the 16 registers of AVX2, 24 the 32 of AVX-512.
+inline constexpr int kTileRows = kLanes == 16 ? 8 : 4;
+
+struct PanelShape {
+  std::int64_t vectors, depth;  // outputs / kLanes, k
+  constexpr std::int64_t width() const { return vectors * kLaneCount; }
+};
+// A tile's rows hide the latency of its chains. 24 KiB with AVX2: it stays in the first cache.
+inline constexpr PanelShape kManyRows{3, kBlock};
+// One row needs six chains to do so; half the size leaves the first cache room for the weights' bytes that stream in.
+inline constexpr PanelShape kFewRows{6, kBlock / 4};
+inline constexpr std::int64_t kFewest = 2;  // up to so many rows are few
+
+inline constexpr std::int64_t kRowChunk = 256;  // 256 rows x 256 k of x are a quarter of the second cache
+
+// The rows of outputs [first, first + width); past the last output its row is repeated.
+inline void PanelRows(const Matrix& w, std::int64_t first, std::int64_t width, const std::byte** rows) {
+  for (std::int64_t i = 0; i < width; ++i) rows[i] = w.row(std::min(first + i, w.rows - 1));
+}
+
+inline void RunTiles(bool few, std::int64_t rows, TileJob job) {
+  const auto advance = [&](std::int64_t n) {
+    job.x += n * job.x_stride;
+    job.y += n * job.y_stride;
+    job.chain += n * static_cast<std::ptrdiff_t>(job.stride);
+    rows -= n;
+  };
+  if (few) {
+    if (rows == 2) return Tile<2, kFewRows.vectors>(job);
+    return Tile<1, kFewRows.vectors>(job);
+  }
+  for (; rows >= kTileRows; advance(kTileRows)) Tile<kTileRows, kManyRows.vectors>(job);
+  for (; rows >= 4; advance(4)) Tile<4, kManyRows.vectors>(job);
+  if (rows == 3) Tile<3, kManyRows.vectors>(job);
+  if (rows == 2) Tile<2, kManyRows.vectors>(job);
+  if (rows == 1) Tile<1, kManyRows.vectors>(job);
+}
+
+// At most kRowChunk rows of x times some panels of outputs: what one thread does at a time.
+class PanelTask {
+ public:
+  PanelTask(const Matrix& w, UnpackFunction unpack, View<const float, 2> x, View<float, 2> y, bool few)
+      : w_(w), unpack_(unpack), x_(x), y_(y), few_(few), shape_(few ? kFewRows : kManyRows) {}
+
+  void Run(std::int64_t panel_begin, std::int64_t panel_end) {
+    // Few rows: follow the weights as they lie in memory. Many rows: keep their 256 k of x in the second cache.
+    if (few_) {
+      for (std::int64_t p = panel_begin; p < panel_end; ++p) {
+        for (std::int64_t block = 0; block == 0 || block < w_.cols; block += kBlock) RunBlock(p, block);
+      }
+    } else {
+      for (std::int64_t block = 0; block == 0 || block < w_.cols; block += kBlock) {
+        for (std::int64_t p = panel_begin; p < panel_end; ++p) RunBlock(p, block);
+      }
+    }
+    const std::int64_t first = (panel_end - 1) * shape_.width();
+    if (first + shape_.width() > w_.rows) {
+      for (std::int64_t r = 0; r < x_.shape[0]; ++r)
+        std::copy_n(edge_ + r * shape_.width(), w_.rows - first, &y_(r, first));
+    }
+  }
+
+ private:
+  void RunBlock(std::int64_t p, std::int64_t block) {
+    const std::int64_t width = shape_.width(), first = p * width;
+    const std::int64_t block_end = std::min(block + kBlock, w_.cols);
+    const bool at_edge = first + width > w_.rows;
+    const std::byte* rows[kFewRows.width()];
+    PanelRows(w_, first, width, rows);
+    TileJob job;
+    job.panel = panel_;
+    job.stride = static_cast<std::size_t>(width);
+    job.x_stride = x_.stride[0];
+    job.y = at_edge ? edge_ : y_.data + first;
+    job.y_stride = at_edge ? width : y_.stride[0];
+    job.chain = chain_;
+    for (std::int64_t k = block; k == block || k < block_end; k += shape_.depth) {
+      const std::int64_t end = std::min(k + shape_.depth, block_end);
+      for (std::int64_t lane = 0; lane < width; lane += kLaneCount)
+        unpack_(rows + lane, k, end, panel_ + lane, job.stride);
+      job.count = static_cast<std::size_t>(end - k);
+      job.x = x_.data + k;
+      job.resume = k != block;
+      job.end = end < block_end ? TileEnd::keep : block == 0 ? TileEnd::set : TileEnd::add;
+      RunTiles(few_, x_.shape[0], job);
+    }
+  }
+
+  const Matrix& w_;
+  const UnpackFunction unpack_;
+  const View<const float, 2> x_;
+  const View<float, 2> y_;
+  const bool few_;
+  const PanelShape shape_;
+  alignas(64) float panel_[std::max(kManyRows.width() * kManyRows.depth, kFewRows.width() * kFewRows.depth)];
+  alignas(64) float chain_[kFewest * kFewRows.width()];    // sums of a block that is half done
+  alignas(64) float edge_[kRowChunk * kManyRows.width()];  // y of a panel that reaches past the last output
+};
+
+}  // namespace regard::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
