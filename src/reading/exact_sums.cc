@@ -114,15 +114,11 @@ void DiagonalReader::begin(const Problem& problem, int threads) {
                   fmt::format("distances of a row at position {} do not fit into {}", position, sums_.shape[1]));
   }
   group_heads_ = heads_per_group(problem);
-  // A vector step may add zeros for up to a tile of masked keys after the row and a group of lanes after the last row.
-  before_ = 128;
-  const std::int64_t cells = before_ + sums_.shape[1] + kLaneGroup;
-  provide(private_, threads, problem.kv_heads * cells * group_heads_);
+  provide(private_, threads, problem.kv_heads * cells() * group_heads_);
   touched_.assign(private_.size() * static_cast<std::size_t>(problem.kv_heads), 0);
 }
 
 void DiagonalReader::tile(const WeightTile& tile, int thread) {
-  const std::int64_t cells = before_ + sums_.shape[1] + kLaneGroup;
   const std::int64_t groups = std::ssize(touched_) / std::ssize(private_);
   const int n = group_heads_;
   for_each_group(tile, *placement_, [&](const LaneGroup& lanes) {
@@ -137,8 +133,13 @@ void DiagonalReader::tile(const WeightTile& tile, int thread) {
       in_a_row = in_a_row && rows_[tile.row[lane]].position == position + (head + i) / n;
     }
     // The cell of distance 0 of the group's first head.
-    std::int64_t* zero = private_[thread].data() + (tile.kv_head * cells + before_ + zero_at()) * n;
-    if (in_a_row) tile_diagonal_sums(lanes, keep, n, zero + (position - tile.key_begin) * n + head);
+    std::int64_t* zero = private_[thread].data() + (tile.kv_head * cells() + kLaneGroup + zero_at()) * n;
+    if (in_a_row) {
+      const std::int64_t past =
+          position + (head + lanes.count - 1) / n + 1 - tile.key_begin;  // the last row's next key
+      tile_diagonal_sums(lanes, keep, n, both_sides_ ? tile.keys : std::min(tile.keys, past),
+                         zero + (position - tile.key_begin) * n + head);
+    }
     for (int i = 0; i < lanes.count; ++i)
       if (in_a_row ? is_careful(lanes, *placement_, keep, i) : placement_->keeps(tile, lanes.first + i))
         lane_by_lane(lanes, lanes.first + i, zero);
@@ -157,13 +158,12 @@ void DiagonalReader::lane_by_lane(const LaneGroup& lanes, int lane, std::int64_t
 }
 
 void DiagonalReader::finish() {
-  const std::int64_t cells = before_ + sums_.shape[1] + kLaneGroup;
   const std::int64_t groups = std::ssize(touched_) / std::max<std::int64_t>(std::ssize(private_), 1);
   for (std::size_t thread = 0; thread < private_.size(); ++thread) {
     for (std::size_t h = 0; h < placement_->head.size(); ++h) {
       const std::int64_t group = static_cast<std::int64_t>(h) / group_heads_;
       if (placement_->head[h] < 0 || !touched_[thread * groups + group]) continue;
-      std::int64_t* part = private_[thread].data() + (group * cells + before_) * group_heads_ + h % group_heads_;
+      std::int64_t* part = private_[thread].data() + (group * cells() + kLaneGroup) * group_heads_ + h % group_heads_;
       for (std::int64_t o = 0; o < sums_.shape[1]; ++o) take(sums_(placement_->head[h], o), part[o * group_heads_]);
     }
   }

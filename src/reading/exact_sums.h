@@ -44,15 +44,17 @@ class DiagonalReader final : public Reader {
 
  private:
   std::int64_t zero_at() const { return both_sides_ ? (sums_.shape[1] - 1) / 2 : 0; }
-  void lane_by_lane(const LaneGroup& lanes, int lane, std::int64_t* sums) const;
+  // Of a thread's sums, per head. A vector step may add zeros to up to a group of lanes' cells before distance index 0
+  // (keys that a later row of the group sees) and behind the last.
+  std::int64_t cells() const { return kLaneGroup + sums_.shape[1] + kLaneGroup; }
+  void lane_by_lane(const LaneGroup& lanes, int lane, std::int64_t* zero) const;
 
   bool both_sides_;
   const Placement* placement_ = nullptr;
   View<std::int64_t, 2> sums_;
   std::span<const QueryRow> rows_;
   int group_heads_ = 1;
-  std::int64_t before_ = 0;                    // cells before distance index 0, for the surplus of a vector step
-  std::vector<Buffer<std::int64_t>> private_;  // per thread: [G][before + distances + after][H / G]
+  std::vector<Buffer<std::int64_t>> private_;  // per thread: [G][cells][H / G]
   std::vector<std::uint8_t> touched_;          // per thread and G
 };
 

@@ -49,12 +49,15 @@ HWY_INLINE void chains(const LaneGroup& lanes, std::size_t lane, const Term& ter
   const F32 d;
   const std::size_t n = hn::Lanes(d);
   V acc[kVectors];
+#pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) acc[v] = hn::Zero(d);
   const float* weight = lanes.tile.weight + lanes.first + lane;
   const float* score = lanes.tile.score + lanes.first + lane;
   for (std::int64_t key = 0; key < lanes.tile.keys; ++key, weight += lanes.tile.stride, score += lanes.tile.stride)
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
       acc[v] = term(hn::LoadU(d, weight + v * n), score + v * n, key, lane + v * n, acc[v]);
+#pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[v], d, value + lane + v * n);
 }
 
@@ -151,17 +154,22 @@ void ColumnSumsIn(const LaneGroup& lanes, const std::uint32_t* keep, int period,
   const std::int64_t magic = std::bit_cast<std::int64_t>(kMagic);
   HWY_ALIGN std::int64_t folded[kSums * HWY_MAX_BYTES / sizeof(std::int64_t)];
   std::uint64_t start[kSums];
+#pragma GCC unroll 4
   for (std::size_t s = 0; s < kSums; ++s)
     start[s] = 0 - static_cast<std::uint64_t>(magic) * ((vectors + kSums - 1 - s) / kSums);
   const float* weight = lanes.tile.weight + lanes.first;
   for (std::int64_t key = 0; key < lanes.tile.keys; ++key, weight += lanes.tile.stride) {
     hn::Vec<I64> acc[kSums];
+#pragma GCC unroll 4
     for (int s = 0; s < kSums; ++s) acc[s] = hn::Set(di, static_cast<std::int64_t>(start[s]));
     std::size_t v = 0;
     for (; v + kSums <= vectors; v += kSums)
+#pragma GCC unroll 4
       for (int s = 0; s < kSums; ++s) acc[s] = hn::Add(acc[s], FixedBits(weight + (v + s) * n, keep + (v + s) * n));
+#pragma GCC unroll 4
     for (int s = 0; s < kSums; ++s)
       if (v + s < vectors) acc[s] = hn::Add(acc[s], FixedBits(weight + (v + s) * n, keep + (v + s) * n));
+#pragma GCC unroll 4
     for (int s = 0; s < kSums; ++s) hn::Store(acc[s], di, folded + s * n);
     for (int p = 0; p < period; ++p) {
       std::int64_t total = 0;
@@ -196,21 +204,18 @@ void ColumnSums(const LaneGroup& lanes, const std::uint32_t* keep, int period, s
       return ColumnSumsIn<3>(lanes, keep, period, sums);
     case 4:
       return ColumnSumsIn<4>(lanes, keep, period, sums);
-    case 5:
-      return ColumnSumsIn<5>(lanes, keep, period, sums);
-    case 7:
-      return ColumnSumsIn<7>(lanes, keep, period, sums);
-    default:
+    default:  // few lanes of a tile share a head then
       return ColumnSumsAny(lanes, keep, period, sums);
   }
 }
 
-void DiagonalSums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* sums) {
+void DiagonalSums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t keys,
+                  std::int64_t* sums) {
   const I64 di;
   const std::size_t n = hn::Lanes(di);
   const auto magic = hn::Set(di, std::bit_cast<std::int64_t>(kMagic));
   const float* weight = lanes.tile.weight + lanes.first;
-  for (std::int64_t key = 0; key < lanes.tile.keys; ++key, weight += lanes.tile.stride) {
+  for (std::int64_t key = 0; key < keys; ++key, weight += lanes.tile.stride) {
     std::int64_t* cell = sums - key * period;
     for (std::size_t i = 0; i < static_cast<std::size_t>(lanes.count); i += n)
       hn::StoreU(hn::Add(hn::LoadU(di, cell + i), hn::Sub(FixedBits(weight + i, keep + i), magic)), di, cell + i);
@@ -301,8 +306,9 @@ void tile_mass(const LaneGroup& lanes, std::int64_t begin, std::int64_t end, flo
 void tile_column_sums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* const* sums) {
   HWY_DYNAMIC_DISPATCH(ColumnSums)(lanes, keep, period, sums);
 }
-void tile_diagonal_sums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* sums) {
-  HWY_DYNAMIC_DISPATCH(DiagonalSums)(lanes, keep, period, sums);
+void tile_diagonal_sums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t keys,
+                        std::int64_t* sums) {
+  HWY_DYNAMIC_DISPATCH(DiagonalSums)(lanes, keep, period, keys, sums);
 }
 void tile_top(const LaneGroup& lanes, int k, const TopState* state) { HWY_DYNAMIC_DISPATCH(Top)(lanes, k, state); }
 

@@ -25,8 +25,10 @@ void tile_mass(const LaneGroup& lanes, std::int64_t begin, std::int64_t end, flo
 // them). Lane i's head is periodic in i with `period`. sums[p] points at the sum of the first key of the tile for heads
 // of lanes p, p + period, ...
 void tile_column_sums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* const* sums);
-// Lane i of key k is added to sums[i - k * period], up to kLaneGroup cells from there on (the surplus ones get 0).
-void tile_diagonal_sums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* sums);
+// Lane i of key k, k < keys, is added to sums[i - k * period], up to kLaneGroup cells from there on (the surplus ones
+// get 0).
+void tile_diagonal_sums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t keys,
+                        std::int64_t* sums);
 
 // The largest weights of each lane so far, in falling order, equal ones by rising key.
 struct TopState {
