@@ -54,6 +54,17 @@ std::string normalised(std::string_view piece) {
   return text;
 }
 
+// How many bytes of whole characters two texts have in common at their ends; never all of either.
+std::size_t common_end(std::string_view a, std::string_view b) {
+  std::size_t same = 0, whole = 0;
+  const std::size_t most = std::min(a.size(), b.size());
+  while (same + 1 < most && a[a.size() - 1 - same] == b[b.size() - 1 - same]) {
+    ++same;
+    if ((static_cast<std::uint8_t>(a[a.size() - same]) & 0xC0) != 0x80) whole = same;
+  }
+  return whole;
+}
+
 struct Marks {
   std::bitset<kLimit> joins;    // may combine with what stands before it, so may not begin a piece
   std::bitset<kLimit> changes;  // is another text in NFC even by itself
@@ -101,9 +112,13 @@ std::optional<Rewritten> normal_form_c(std::string_view text) {
       const std::string_view piece = text.substr(begin, end - begin);
       const std::string with = normalised(piece);
       if (with != piece) {
+        // Marks at the end that stayed what they were keep their own ranges.
+        const std::size_t same = common_end(piece, with);
         if (!result) result.emplace();
         result->keep(text.substr(kept, begin - kept));
-        result->replace(static_cast<std::int64_t>(piece.size()), with);
+        result->replace(static_cast<std::int64_t>(piece.size() - same),
+                        std::string_view(with).substr(0, with.size() - same));
+        result->keep(piece.substr(piece.size() - same));
         kept = end;
       }
     }
