@@ -13,20 +13,25 @@
 
 #include "attention/lanes.h"
 #include "attention/tile-inl.h"
+#include "hwy/cache_control.h"
 #include "kernels/simd-inl.h"
 #include "tensor/half.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
 
+// Room behind the last key and score, so that a tile may run over the end.
+inline constexpr int kSpareKeys = 32;
+
 struct KeyBlock {
   std::int64_t first = 0;  // index of the first key here; all of them lie in one block of the grid
   int keys = 0;
-  bool hidden = false;                       // Sequence::visible hides one of them
-  const float* k[kKeyBlock + kMaxTileRows];  // [keys], the last one repeated so that a tile may run over the end
-  const float* v[kKeyBlock];
+  bool hidden = false;                         // Sequence::visible hides one of them
+  const std::byte* k[kKeyBlock + kSpareKeys];  // [keys] rows of f32, the last one repeated behind it
+  const std::byte* v[kKeyBlock];               // [keys]; unset until has_values
+  bool has_values = false;
   const float* strips = nullptr;  // values as [ceil(E / rows)][kKeyBlock][rows], zero behind E; null: only the tail is
-  const float* tail = nullptr;    // the last E % rows channels as [kKeyBlock][rows]; null when there are none
+  const float* tail = nullptr;    // the last channels, those behind whole tiles, as one strip
 };
 
 // Addresses of the rows of a head, one page after the other.
@@ -41,6 +46,31 @@ inline void LocateRows(const Rows& rows, std::int64_t kv_head, std::int64_t firs
   }
 }
 
+// Rows that will be needed soon, fetched while others are computed with: then reading memory and computing take no
+// longer together than the longer of them alone.
+struct RowsAhead {
+  const std::byte* rows[kKeyBlock];
+  int count = 0;
+  std::int64_t bytes = 0;
+
+  void set(const Rows& from, std::int64_t kv_head, std::int64_t first, int keys, std::int64_t channels) {
+    const std::int64_t size = from.dtype == DType::f32 ? 4 : 2;
+    count = from.inner_stride == size ? std::max(keys, 0) : 0;
+    bytes = channels * size;
+    LocateRows(from, kv_head, first, count, rows);
+  }
+  // Part `index` of `parts` of each row, in bytes.
+  KeyRange part(std::int64_t index, std::int64_t parts) const {
+    return {bytes * index / parts, bytes * (index + 1) / parts};
+  }
+  HWY_INLINE void fetch(int row, int how_many, KeyRange part) const {
+    const int end = std::min(count, row + how_many);
+    for (; row < end; ++row) {
+      for (std::int64_t at = part.begin; at < part.end; at += 64) hwy::Prefetch(rows[row] + at);
+    }
+  }
+};
+
 inline void WidenStrided(DType dtype, const std::byte* from, std::int64_t stride, std::int64_t channels, float* to) {
   for (std::int64_t c = 0; c < channels; ++c, from += stride) {
     std::uint16_t half;
@@ -53,6 +83,7 @@ inline void WidenStrided(DType dtype, const std::byte* from, std::int64_t stride
   }
 }
 
+// (Plain C++ for f16 on EMU128: Highway's own conversion makes infinities finite there.)
 template <class Half>
 inline void WidenHalf(const std::byte* from, std::int64_t channels, float* to) {
   const F32 d;
@@ -63,7 +94,8 @@ inline void WidenHalf(const std::byte* from, std::int64_t channels, float* to) {
 }
 
 inline void WidenRow(const Rows& rows, const std::byte* from, std::int64_t channels, float* to) {
-  const std::int64_t whole = rows.dtype != DType::f32 && rows.inner_stride == 2 ? channels - channels % kLanes : 0;
+  const bool vectors = rows.inner_stride == 2 && (rows.dtype == DType::bf16 || HWY_TARGET != HWY_EMU128);
+  const std::int64_t whole = rows.dtype != DType::f32 && vectors ? channels - channels % kLanes : 0;
   if (rows.dtype == DType::f16) WidenHalf<hwy::float16_t>(from, whole, to);
   if (rows.dtype == DType::bf16) WidenHalf<hwy::bfloat16_t>(from, whole, to);
   WidenStrided(rows.dtype, from + whole * rows.inner_stride, rows.inner_stride, channels - whole, to + whole);
@@ -76,36 +108,31 @@ inline bool InPlace(const Rows& rows) { return rows.dtype == DType::f32 && rows.
 constexpr std::int64_t WidenedStride(std::int64_t channels) { return (channels + 15) / 16 * 16; }
 
 inline void FindRows(const Rows& rows, std::int64_t kv_head, std::int64_t first, int count, std::int64_t channels,
-                     float* scratch, const float** at) {
-  const std::byte* raw[kKeyBlock];
-  LocateRows(rows, kv_head, first, count, raw);
+                     float* scratch, const std::byte** at) {
+  LocateRows(rows, kv_head, first, count, at);
   std::uintptr_t bits = 0;
-  for (int i = 0; i < count; ++i) bits |= reinterpret_cast<std::uintptr_t>(raw[i]);
-  const bool in_place = InPlace(rows) && bits % alignof(float) == 0;
+  for (int i = 0; i < count; ++i) bits |= reinterpret_cast<std::uintptr_t>(at[i]);
+  if (InPlace(rows) && bits % alignof(float) == 0) return;
   for (int i = 0; i < count; ++i) {
-    if (in_place) {
-      at[i] = reinterpret_cast<const float*>(raw[i]);
-    } else {
-      float* to = scratch + i * WidenedStride(channels);
-      WidenRow(rows, raw[i], channels, to);
-      at[i] = to;
-    }
+    float* to = scratch + i * WidenedStride(channels);
+    WidenRow(rows, at[i], channels, to);
+    at[i] = reinterpret_cast<const std::byte*>(to);
   }
 }
 
-// Channels [channel, channel + kRows) of each value row as one strip, zero behind `channels`.
-template <int kRows>
-inline void PackStrip(const float* const* v, int keys, std::int64_t channel, std::int64_t channels, float* strip) {
+// Channels [channel, channel + kWidth) of each value row as one strip, zero behind `channels`.
+template <int kWidth>
+inline void PackStrip(const std::byte* const* v, int keys, std::int64_t channel, std::int64_t channels, float* strip) {
   const hn::FixedTag<float, 4> d4;
-  if (channel + kRows <= channels) {
-    for (int key = 0; key < keys; ++key) {
-#pragma GCC unroll 2
-      for (int i = 0; i < kRows; i += 4) hn::Store(hn::LoadU(d4, v[key] + channel + i), d4, strip + key * kRows + i);
+  const auto whole = std::min<std::int64_t>(kWidth, channels - channel);
+  for (int key = 0; key < keys; ++key, strip += kWidth) {
+    const float* from = reinterpret_cast<const float*>(v[key]) + channel;
+    if (whole == kWidth) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kWidth; i += 4) hn::Store(hn::LoadU(d4, from + i), d4, strip + i);
+    } else {
+      for (int i = 0; i < kWidth; ++i) strip[i] = i < whole ? from[i] : 0.0f;
     }
-    return;
-  }
-  for (int key = 0; key < keys; ++key) {
-    for (int i = 0; i < kRows; ++i) strip[key * kRows + i] = channel + i < channels ? v[key][channel + i] : 0.0f;
   }
 }
 

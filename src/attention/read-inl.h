@@ -48,7 +48,7 @@ void WeighBlock(Desk& desk, std::size_t index, const KeyBlock& block, const RowS
   const int from = static_cast<int>(std::clamp<std::int64_t>(panel.reach.begin - block.first, 0, block.keys));
   const int to = static_cast<int>(std::clamp<std::int64_t>(panel.reach.end - block.first, 0, block.keys));
   if (from >= to) return;
-  Scores<kVectors>(desk.lanes, panel, block, from, to, desk.queries[index], desk.scale, desk.s);
+  Scores<kVectors>(desk, panel, desk.queries[index], block, from, to);
   for (int lane = 0; lane < kWidth; ++lane) {
     const RowSoftmax& of_lane = softmax[std::min(lane, panel.lanes - 1)];
     desk.before[lane] = of_lane.max;
@@ -71,7 +71,7 @@ void WeighBlock(Desk& desk, std::size_t index, const KeyBlock& block, const RowS
 }
 
 void Weigh(const LaneBlock& lanes, KeyRange keys, View<const RowSoftmax, 2> softmax, TileSink& sink, Scratch& scratch) {
-  Desk desk(lanes, scratch, false, false);
+  Desk desk(lanes, scratch);
   const hwy::AlignedFreeUniquePtr<float[]> weight = hwy::AllocateAligned<float>(std::size_t{kKeyBlock} * 3 * kLanes);
   std::vector<RowSoftmax> of_lanes;
   for (int lane = 0; lane < lanes.lanes(); ++lane) of_lanes.push_back(softmax(lanes.row[lane], lanes.head[lane]));
@@ -79,7 +79,7 @@ void Weigh(const LaneBlock& lanes, KeyRange keys, View<const RowSoftmax, 2> soft
   reach = {std::max(reach.begin, keys.begin), std::min(reach.end, keys.end)};
   const BlockRange blocks = blocks_of(reach);
   for (std::int64_t index = blocks.begin; index < blocks.end; ++index) {
-    const KeyBlock block = desk.find(index, reach, false);
+    const KeyBlock block = desk.find(index, reach);
     if (block.keys == 0) continue;
     for (std::size_t p = 0; p < desk.panels.size(); ++p) {
       const RowSoftmax* of_panel = of_lanes.data() + desk.panels[p].first_lane;

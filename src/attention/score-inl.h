@@ -7,24 +7,12 @@
 #define REGARD_ATTENTION_SCORE_INL_H
 #endif
 
-#include "attention/key_block-inl.h"
+#include "attention/desk-inl.h"
+#include "attention/narrow_tile-inl.h"
 #include "kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
-
-inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
-// Queries of a panel as [D][width]; lanes behind the last repeat it, so that they meet nothing it does not meet.
-inline void PackQueries(const LaneBlock& block, const Panel& panel, float* to) {
-  const View<const float, 3>& q = block.problem->q;
-  const int width = panel.vectors * kLanes;
-  for (int lane = 0; lane < width; ++lane) {
-    const int source = panel.first_lane + std::min(lane, panel.lanes - 1);
-    const float* from = q.data + block.row[source] * q.stride[0] + block.head[source] * q.stride[1];
-    for (std::int64_t c = 0; c < q.shape[2]; ++c) to[c * width + lane] = from[c * q.stride[2]];
-  }
-}
 
 // score = cap * tanh(score / cap)
 inline void Softcap(float cap, int numbers, float* s) {
@@ -107,23 +95,48 @@ inline void MaskScores(const LaneBlock& block, const Panel& panel, std::int64_t 
   }
 }
 
-// Scores of keys [from, to) of the block, counted inside it: s[key - from][width]. s has kMaxTileRows rows to spare.
+template <int kQueries>
+void NarrowScores(const Desk& desk, const KeyBlock& block, int from, int to) {
+  for (int key = from; key < to; key += kNarrowKeys) {
+    NarrowScoreTile<kQueries>(block.k + key, desk.channels, desk.queries[0], desk.scale, desk.ahead, key,
+                              desk.s + (key - from) * kLanes);
+  }
+}
+
+// Scores of keys [from, to) of the block, counted inside it, as desk.s[key - from][width].
 template <int kVectors>
-void Scores(const LaneBlock& lanes, const Panel& panel, const KeyBlock& block, int from, int to, const float* q,
-            V scale, float* s) {
+void Scores(const Desk& desk, const Panel& panel, const float* q, const KeyBlock& block, int from, int to) {
   constexpr int kRows = TileRows(kVectors);
   constexpr int kWidth = kVectors * kLanes;
+  const LaneBlock& lanes = desk.lanes;
   const Problem& problem = *lanes.problem;
   const int keys = to - from;
-  for (int key = 0; key < keys; key += kRows) {
-    ScoreTile<kVectors>(block.k + from + key, problem.q.shape[2], q, scale, s + key * kWidth);
+  if (kVectors == 1 && desk.narrow) {
+    switch (panel.lanes) {
+      case 1:
+        NarrowScores<1>(desk, block, from, to);
+        break;
+      case 2:
+        NarrowScores<2>(desk, block, from, to);
+        break;
+      case 3:
+        NarrowScores<3>(desk, block, from, to);
+        break;
+      default:
+        NarrowScores<4>(desk, block, from, to);
+        break;
+    }
+  } else {
+    for (int key = 0; key < keys; key += kRows) {
+      ScoreTile<kVectors>(block.k + from + key, desk.channels, q, desk.scale, desk.s + key * kWidth);
+    }
   }
   const std::int64_t first = block.first + from;
-  if (problem.softcap > 0) Softcap(problem.softcap, keys * kWidth, s);
-  if (problem.mask.bias.data != nullptr) AddBias(lanes, panel, first, keys, s);
-  if (!lanes.edges.empty()) EditEdges(lanes, panel, first, keys, s);
+  if (problem.softcap > 0) Softcap(problem.softcap, keys * kWidth, desk.s);
+  if (problem.mask.bias.data != nullptr) AddBias(lanes, panel, first, keys, desk.s);
+  if (!lanes.edges.empty()) EditEdges(lanes, panel, first, keys, desk.s);
   const bool all_see = panel.shared.begin <= first && panel.shared.end >= first + keys;
-  if (!all_see || block.hidden || panel.scattered) MaskScores<kVectors>(lanes, panel, first, keys, s);
+  if (!all_see || block.hidden || panel.scattered) MaskScores<kVectors>(lanes, panel, first, keys, desk.s);
 }
 
 }  // namespace regard::HWY_NAMESPACE::attention

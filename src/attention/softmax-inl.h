@@ -20,6 +20,27 @@ struct Normaliser {
   V sum[kVectors];
 };
 
+// Exp for x <= 0 or NaN, the same bits with less work.
+HWY_INLINE V ExpOfDifference(V x) {
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  const V magic = hn::Set(d, 12582912.0f);
+  const V t = Fma(x, hn::Set(d, 1.44269504f), magic);
+  const V r = hn::Sub(t, magic);
+  V f = Fma(r, hn::Set(d, -0.693145752f), x);
+  f = Fma(r, hn::Set(d, -1.42860677e-6f), f);
+  V p = hn::Set(d, 0.0013814320554956794f);
+  p = Fma(p, f, hn::Set(d, 0.00836885068565607f));
+  p = Fma(p, f, hn::Set(d, 0.041668400168418884f));
+  p = Fma(p, f, hn::Set(d, 0.1666651964187622f));
+  p = Fma(p, f, hn::Set(d, 0.4999999403953552f));
+  p = Fma(p, f, hn::Set(d, 1.0f));
+  p = Fma(p, f, hn::Set(d, 1.0f));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, t));
+  const V y = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
+  return hn::IfThenElse(hn::Ge(x, hn::Set(d, -87.3365402f)), y, MaxSecond(hn::Zero(d), x));
+}
+
 // s becomes p = exp(s - max), keys ascending. NaN scores are passed over by the maximum and reach the sum. kMark:
 // masked keys become -0, the mark of the careful chain.
 template <int kVectors, bool kMark>
@@ -47,7 +68,7 @@ HWY_INLINE Normaliser<kVectors> Exponentiate(int keys, float* HWY_RESTRICT s) {
     for (int j = 0; j < kVectors; ++j) {
       float* at = s + key * kWidth + j * kLanes;
       const V score = hn::Load(d, at);
-      V p = Exp(d, hn::Sub(score, base[j]));
+      V p = ExpOfDifference(hn::Sub(score, base[j]));
       if constexpr (kMark) p = hn::IfThenElse(hn::Eq(score, minus_infinity), hn::Set(d, -0.0f), p);
       hn::Store(p, d, at);
       block.sum[j] = hn::Add(block.sum[j], p);

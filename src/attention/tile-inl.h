@@ -1,5 +1,6 @@
-// The two register tiles. Lanes run along the vectors; keys and values are broadcast from their rows, so that a row may
-// be anywhere in memory and every lane's sum is one FMA chain of its own. docs/attention-kernel.md is their contract.
+// The register tiles of panels. Lanes run along the vectors; keys and values are broadcast from their rows, so that a
+// row may be anywhere in memory and every lane's sum is one FMA chain of its own. docs/attention-kernel.md is their
+// contract.
 
 #if defined(REGARD_ATTENTION_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef REGARD_ATTENTION_TILE_INL_H
@@ -7,6 +8,8 @@
 #else
 #define REGARD_ATTENTION_TILE_INL_H
 #endif
+
+#include <cstddef>
 
 #include "kernels/simd-inl.h"
 
@@ -22,7 +25,7 @@ inline constexpr int kMaxTileRows = 8;
 
 // s[i][lane] = scale * sum over c ascending of k[i][c] * q[c][lane], for the TileRows keys at k.
 template <int kVectors>
-HWY_INLINE void ScoreTile(const float* const* HWY_RESTRICT k, std::int64_t channels, const float* HWY_RESTRICT q,
+HWY_INLINE void ScoreTile(const std::byte* const* HWY_RESTRICT k, std::int64_t channels, const float* HWY_RESTRICT q,
                           V scale, float* HWY_RESTRICT s) {
   constexpr int kRows = TileRows(kVectors);
   const F32 d;
@@ -34,7 +37,8 @@ HWY_INLINE void ScoreTile(const float* const* HWY_RESTRICT k, std::int64_t chann
   }
   const float* row[kRows];
 #pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i) row[i] = k[i];
+  for (int i = 0; i < kRows; ++i) row[i] = reinterpret_cast<const float*>(k[i]);
+#pragma GCC unroll 4
   for (std::int64_t c = 0; c < channels; ++c, q += kVectors * kLanes) {
     V lane[kVectors];
 #pragma GCC unroll 3
@@ -53,16 +57,16 @@ HWY_INLINE void ScoreTile(const float* const* HWY_RESTRICT k, std::int64_t chann
   }
 }
 
-// Where a value tile finds its TileRows channels of each key: in the rows themselves, or in a strip [keys][TileRows].
+// Where a value tile finds its channels of each key: in the rows themselves, or in a strip [keys][kStride].
 struct ValueRows {
-  const float* const* rows;
+  const std::byte* const* rows;
   std::int64_t channel;
-  HWY_INLINE const float* operator()(int key) const { return rows[key] + channel; }
+  HWY_INLINE const float* operator()(int key) const { return reinterpret_cast<const float*>(rows[key]) + channel; }
 };
-template <int kRows>
+template <int kStride>
 struct ValueStrip {
   const float* strip;
-  HWY_INLINE const float* operator()(int key) const { return strip + std::int64_t{key} * kRows; }
+  HWY_INLINE const float* operator()(int key) const { return strip + std::int64_t{key} * kStride; }
 };
 
 // A weight of this exact pattern, -0, marks a masked key for the careful chain; elsewhere it counts as 0.
@@ -80,6 +84,7 @@ HWY_INLINE void ValueTile(Values value, int keys, const float* HWY_RESTRICT p, V
 #pragma GCC unroll 3
     for (int j = 0; j < kVectors; ++j) sum[i][j] = hn::Zero(d);
   }
+#pragma GCC unroll 4
   for (int key = 0; key < keys; ++key, p += kVectors * kLanes) {
     const float* HWY_RESTRICT v = value(key);
     V weight[kVectors];
@@ -102,22 +107,27 @@ HWY_INLINE void ValueTile(Values value, int keys, const float* HWY_RESTRICT p, V
   }
 }
 
-// True if every number of the tile is finite.
-template <int kVectors>
-HWY_INLINE bool AllFinite(const V (&sum)[TileRows(kVectors)][kVectors]) {
-  constexpr int kRows = TileRows(kVectors);
+// True if every number of a tile is finite.
+template <int kRows, int kVectors>
+HWY_INLINE bool AllFinite(const V (&sum)[kRows][kVectors]) {
   const F32 d;
   const V zero = hn::Zero(d);
   V seen[kVectors];  // 0, or NaN from the first number that is not finite
-#pragma GCC unroll 3
+#pragma GCC unroll 8
   for (int j = 0; j < kVectors; ++j) {
     seen[j] = hn::Mul(sum[0][j], zero);
 #pragma GCC unroll 8
     for (int i = 1; i < kRows; ++i) seen[j] = Fma(sum[i][j], zero, seen[j]);
   }
-#pragma GCC unroll 3
+#pragma GCC unroll 8
   for (int j = 1; j < kVectors; ++j) seen[0] = hn::Add(seen[0], seen[j]);
   return hn::AllTrue(d, hn::Eq(seen[0], zero));
+}
+
+// out = fma(out, before, sum * block): the value sums of one block of keys merged into what came before.
+HWY_INLINE void MergeValues(V sum, V before, V block, float* HWY_RESTRICT out) {
+  const F32 d;
+  hn::Store(Fma(hn::Load(d, out), before, hn::Mul(sum, block)), d, out);
 }
 
 }  // namespace regard::HWY_NAMESPACE::attention

@@ -1,0 +1,118 @@
+// The tiles of a narrow block: at most four lanes, as one decoded token has. A panel would leave most of a vector empty
+// and need one load for every FMA, so here the vectors run along the keys (scores) and along the channels (values), and
+// queries and weights are broadcast. The chains are those of the panels' tiles, number for number.
+
+#if defined(REGARD_ATTENTION_NARROW_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef REGARD_ATTENTION_NARROW_TILE_INL_H
+#undef REGARD_ATTENTION_NARROW_TILE_INL_H
+#else
+#define REGARD_ATTENTION_NARROW_TILE_INL_H
+#endif
+
+#include "attention/key_block-inl.h"
+#include "attention/lanes.h"
+#include "attention/tile-inl.h"
+#include "kernels/turn-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace regard::HWY_NAMESPACE::attention {
+
+// Keys of a narrow score tile: two vectors, so that eight chains run at once for four lanes.
+inline constexpr int kNarrowKeys = 2 * kLanes;
+
+// s[key][lane] for one vector of keys, whose sums lie key by key in sum[lane]; lanes behind the last repeat it.
+template <int kQueries>
+HWY_INLINE void StoreTurned(const V (&sum)[kQueries], V scale, float* HWY_RESTRICT s) {
+  const F32 d;
+  const hn::Repartition<std::uint64_t, F32> d64;
+  const V a = hn::Mul(sum[0], scale), b = hn::Mul(sum[kQueries > 1 ? 1 : 0], scale);
+  const V c = hn::Mul(sum[kQueries > 2 ? 2 : kQueries - 1], scale), e = hn::Mul(sum[kQueries - 1], scale);
+  const auto ab01 = hn::BitCast(d64, hn::InterleaveLower(d, a, b)),
+             ab23 = hn::BitCast(d64, hn::InterleaveUpper(d, a, b));
+  const auto ce01 = hn::BitCast(d64, hn::InterleaveLower(d, c, e)),
+             ce23 = hn::BitCast(d64, hn::InterleaveUpper(d, c, e));
+  HWY_ALIGN float turned[4][kLanes];  // [key % 4][key / 4][lane]
+  hn::Store(hn::BitCast(d, hn::InterleaveLower(d64, ab01, ce01)), d, turned[0]);
+  hn::Store(hn::BitCast(d, hn::InterleaveUpper(d64, ab01, ce01)), d, turned[1]);
+  hn::Store(hn::BitCast(d, hn::InterleaveLower(d64, ab23, ce23)), d, turned[2]);
+  hn::Store(hn::BitCast(d, hn::InterleaveUpper(d64, ab23, ce23)), d, turned[3]);
+#pragma GCC unroll 16
+  for (int key = 0; key < kLanes; ++key) {
+    hn::Store(hn::LoadDup128(d, turned[key % 4] + key / 4 * 4), d, s + key * kLanes);
+  }
+}
+
+// s[i][lane] = scale * sum over c ascending of k[i][c] * q[lane][c], for the kNarrowKeys keys at k.
+template <int kQueries>
+HWY_INLINE void NarrowScoreTile(const std::byte* const* HWY_RESTRICT k, std::int64_t channels,
+                                const float* HWY_RESTRICT q, V scale, const RowsAhead& ahead, int first_ahead,
+                                float* HWY_RESTRICT s) {
+  const F32 d;
+  V low[kQueries], high[kQueries];
+#pragma GCC unroll 4
+  for (int h = 0; h < kQueries; ++h) low[h] = high[h] = hn::Zero(d);
+  std::int64_t c = 0;
+  for (; c + 4 <= channels; c += 4) {
+    if (c % 16 == 0) ahead.fetch(first_ahead, kNarrowKeys, ahead.part(c / 16, (channels + 15) / 16));
+    const std::ptrdiff_t offset = c * static_cast<std::ptrdiff_t>(sizeof(float));
+    const Words a = Turn(k, offset), b = Turn(k + kLanes, offset);
+    const auto step = [&](VU key_low, VU key_high, std::int64_t channel) HWY_ATTR {
+#pragma GCC unroll 4
+      for (int h = 0; h < kQueries; ++h) {
+        const V query = hn::Set(d, q[h * channels + channel]);
+        low[h] = Fma(hn::BitCast(d, key_low), query, low[h]);
+        high[h] = Fma(hn::BitCast(d, key_high), query, high[h]);
+      }
+    };
+    step(a.w0, b.w0, c);
+    step(a.w1, b.w1, c + 1);
+    step(a.w2, b.w2, c + 2);
+    step(a.w3, b.w3, c + 3);
+  }
+  for (; c < channels; ++c) {
+    HWY_ALIGN float key[kNarrowKeys];
+    for (int i = 0; i < kNarrowKeys; ++i) key[i] = reinterpret_cast<const float*>(k[i])[c];
+#pragma GCC unroll 4
+    for (int h = 0; h < kQueries; ++h) {
+      const V query = hn::Set(d, q[h * channels + c]);
+      low[h] = Fma(hn::Load(d, key), query, low[h]);
+      high[h] = Fma(hn::Load(d, key + kLanes), query, high[h]);
+    }
+  }
+  StoreTurned(low, scale, s);
+  StoreTurned(high, scale, s + kLanes * kLanes);
+}
+
+// Vectors of channels of a narrow value tile: eight or more chains, in what 16 registers hold.
+constexpr int NarrowVectors(int queries) { return queries == 1 ? 8 : queries == 4 ? 2 : 4; }
+
+// sum[lane][channel] = sum over keys ascending of value(key)[channel] * p[key][lane], as ValueTile.
+template <int kQueries, int kVectors, bool kCareful, class Values>
+HWY_INLINE void NarrowValueTile(Values value, int keys, const float* HWY_RESTRICT p, const RowsAhead& ahead,
+                                KeyRange part, V (&sum)[kQueries][kVectors]) {
+  const F32 d;
+#pragma GCC unroll 4
+  for (int h = 0; h < kQueries; ++h) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kVectors; ++j) sum[h][j] = hn::Zero(d);
+  }
+  for (int key = 0; key < keys; ++key, p += kLanes) {
+    ahead.fetch(key, 1, part);
+    const float* HWY_RESTRICT v = value(key);
+    V channel[kVectors];
+#pragma GCC unroll 8
+    for (int j = 0; j < kVectors; ++j) channel[j] = hn::LoadU(d, v + j * kLanes);
+#pragma GCC unroll 4
+    for (int h = 0; h < kQueries; ++h) {
+      if (kCareful && std::bit_cast<std::int32_t>(p[h]) == kMasked) continue;
+      const V weight = hn::Set(d, p[h]);
+#pragma GCC unroll 8
+      for (int j = 0; j < kVectors; ++j) sum[h][j] = Fma(channel[j], weight, sum[h][j]);
+    }
+  }
+}
+
+}  // namespace regard::HWY_NAMESPACE::attention
+HWY_AFTER_NAMESPACE();
+
+#endif
