@@ -5,10 +5,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "specs.h"
 #include "support/errors.h"
 #include "text/normal_form.h"
 #include "text/pretokenizer.h"
+#include "text/specs.h"
 #include "text/tokenizer.h"
 
 namespace regard {

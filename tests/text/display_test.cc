@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "specs.h"
+#include "text/specs.h"
 
 namespace regard {
 namespace {

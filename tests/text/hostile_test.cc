@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "specs.h"
 #include "support/errors.h"
+#include "text/specs.h"
 #include "text/tokenizer.h"
 
 namespace regard {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "specs.h"
+#include "text/specs.h"
 
 namespace regard {
 namespace {

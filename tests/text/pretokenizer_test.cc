@@ -8,9 +8,9 @@
 
 #include <memory>
 
-#include "specs.h"
 #include "support/errors.h"
 #include "text/char_class.h"
+#include "text/specs.h"
 
 namespace regard {
 namespace {

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "specs.h"
 #include "support/errors.h"
+#include "text/specs.h"
 #include "text/tokenizer.h"
 
 namespace regard {
