@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that what the pages say is so.
 
-    tools/check_docs.py [ROOT]                  what they point at is there: links, pictures, headings, `src/...` paths
+    tools/check_docs.py [ROOT]                  what they point at is there: links, pictures, headings, `src/...` paths, and
+                                                tests by their names (`Suite.Case` or `Suite.*`)
     tools/check_docs.py --run PROGRAM [ROOT]    and their examples do what is shown, run with that regard
 
 Pages are README.md and docs/*.md. In a ```console block a line "$ regard ..." is a command; the lines up to the next "$"
@@ -22,6 +23,8 @@ import tempfile
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)[^)]*\)")
 SPAN = re.compile(r"`([^`]+)`")
 PATH = re.compile(r"^(?:\./)?(?:src|apps|bench|tests|docs|tools|cmake|python|web|\.ci)/[\w./*-]*$")
+TEST = re.compile(r"^([A-Z]\w+)\.([A-Z]\w+|\*)$")
+DEFINED = re.compile(r"^\s*TEST(?:_[FP])?\(\s*(\w+)\s*,\s*(\w+)\s*\)", re.MULTILINE)
 FENCE = re.compile(r"^\s*```(\w*)\s*$")
 
 
@@ -71,14 +74,25 @@ def path_fault(root, span):
     return f"names {span}, which is not there"
 
 
+def tests_of(root):
+    """All "Suite.Case" and "Suite.*" there are."""
+    names = set()
+    for file in (root / "tests").rglob("*_test.cc"):
+        for suite, case in DEFINED.findall(file.read_text(encoding="utf-8")):
+            names |= {f"{suite}.{case}", f"{suite}.*"}
+    return names
+
+
 def pointing_faults(root):
-    faults = []
+    faults, tests = [], tests_of(root)
     for page in pages_of(root):
         for number, line, language in lines_of(page):
             if language is not None:
                 continue
             found = [link_fault(root, page, target) for target in LINK.findall(line)]
             found += [path_fault(root, span) for span in SPAN.findall(line)]
+            found += [f"names the test {span}, which is not there" for span in SPAN.findall(line)
+                      if TEST.match(span) and span not in tests]
             faults += [f"{page.relative_to(root)}:{number}: {fault}" for fault in found if fault]
     return faults
 

@@ -34,6 +34,8 @@ class CheckDocs(unittest.TestCase):
             (self.root / name).mkdir(parents=True)
         (self.root / "docs" / "more.md").write_text("# More of it\n## The `order`, briefly\n", encoding="utf-8")
         (self.root / "src" / "tensor" / "view.h").write_text("", encoding="utf-8")
+        (self.root / "tests").mkdir()
+        (self.root / "tests" / "view_test.cc").write_text("TEST(View, Holds) {}\nTEST_F(Wide, Fits) {}\n", encoding="utf-8")
         self.program = self.root / "program"
         self.program.write_text(PROGRAM, encoding="utf-8")
         self.program.chmod(self.program.stat().st_mode | stat.S_IXUSR)
@@ -50,13 +52,15 @@ class CheckDocs(unittest.TestCase):
         self.assertEqual(
             self.pointing("[a](docs/more.md) [b](docs/more.md#more-of-it) [c](https://example.org/x) [d](#e) \n# e\n"
                           "[f](docs/more.md#the-order-briefly) `src/tensor/view.h` `src/tensor/` `src/*/view.h` "
-                          "`./src/tensor` `src/<folder>/x.cc` `not/ours.cc`\n```\n`src/gone.h`\n```\n"), [])
+                          "`./src/tensor` `src/<folder>/x.cc` `not/ours.cc` `View.Holds` `Wide.Fits` `Wide.*` "
+                          "`kernels.h`\n```\n`src/gone.h`\n```\n"), [])
 
     def test_what_is_not_there_is_named(self):
         for text, part in [("[a](docs/gone.md)", "docs/gone.md"), ("![a](docs/gone.png)", "docs/gone.png"),
                            ("[a](docs/more.md#less)", "no such heading"), ("[a](#nowhere)", "no such heading"),
                            ("[a](../outside)", "not there"), ("[a](..)", "outside"), ("`src/tensor/gone.h`", "gone.h"),
-                           ("`src/gone/*.h`", "src/gone")]:
+                           ("`src/gone/*.h`", "src/gone"), ("`View.Breaks`", "View.Breaks"),
+                           ("`Narrow.*`", "Narrow")]:
             with self.subTest(text):
                 faults = self.pointing("\n" + text)
                 self.assertEqual(len(faults), 1, faults)
