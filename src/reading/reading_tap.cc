@@ -1,0 +1,255 @@
+#include "reading/reading_tap.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reading/exact_sum.h"
+#include "reading/exact_sums.h"
+#include "reading/row_readers.h"
+#include "reading/top_reads.h"
+#include "tensor/error.h"
+
+namespace regard {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+template <int Rank>
+Tensor<float, Rank> not_read(std::array<std::int64_t, Rank> shape) {
+  Tensor<float, Rank> tensor(shape);
+  std::fill_n(tensor.data(), tensor.size(), kNan);
+  return tensor;
+}
+
+}  // namespace
+
+ReadingTap::ReadingTap(const Model& model, const ReadingRequest& request, std::span<const std::int32_t> tokens)
+    : model_(model), tokens_(tokens.begin(), tokens.end()), places_(tokens) {
+  reading_.request = resolve(request, model.config(), std::ssize(tokens_));
+  reading_.tokens = std::ssize(tokens_);
+  row_index_.assign(tokens_.size(), -1);
+  for (std::size_t i = 0; i < reading_.request.rows.size(); ++i)
+    row_index_[reading_.request.rows[i]] = static_cast<std::int32_t>(i);
+  passed_.assign(tokens_.size(), 0);
+  for (Placement* placement : {&all_, &chosen_}) {
+    placement->sequence = reading_.request.sequence;
+    placement->head.assign(static_cast<std::size_t>(model.config().heads), -1);
+    for (std::size_t h = 0; h < reading_.request.heads.size(); ++h)
+      placement->head[reading_.request.heads[h]] = static_cast<std::int32_t>(h);
+  }
+  attach();
+}
+
+ReadingTap::~ReadingTap() = default;
+
+template <typename R, typename Aim>
+void ReadingTap::attach(std::unique_ptr<R> reader, Aim aim) {
+  R* pointer = reader.get();
+  attached_.push_back({std::move(reader), [pointer, aim](std::int64_t layer) { aim(*pointer, layer); }});
+}
+
+void ReadingTap::attach() {
+  const ReadingRequest& request = reading_.request;
+  const std::int64_t L = std::ssize(request.layers), H = std::ssize(request.heads), R = std::ssize(request.rows);
+  const std::int64_t T = reading_.tokens;
+
+  const auto per_row = [&](Statistic statistic, auto reader) {
+    Tensor<float, 3>& out = reading_.per_row[statistic] = not_read<3>({L, H, T});
+    attach(std::move(reader), [this, &out](RowReader& r, std::int64_t l) { r.aim(all_, out.view()[l]); });
+  };
+  for (Statistic statistic : request.statistics) {
+    switch (statistic) {
+      case Statistic::lse:
+        per_row(statistic, std::make_unique<LogSumExpReader>());
+        break;
+      case Statistic::entropy:
+        per_row(statistic, std::make_unique<EntropyReader>());
+        break;
+      case Statistic::sink:
+        per_row(statistic, std::make_unique<KeyReader>(0));
+        break;
+      case Statistic::sink_share:
+        per_row(statistic, std::make_unique<SinkShareReader>());
+        break;
+      case Statistic::distance:
+        per_row(statistic, std::make_unique<DistanceReader>());
+        break;
+      case Statistic::previous:
+        per_row(statistic, std::make_unique<OffsetReader>(1));
+        break;
+      case Statistic::duplicate:
+        per_row(statistic, std::make_unique<TokenReader>(places_, 0));
+        break;
+      case Statistic::induction:
+        per_row(statistic, std::make_unique<TokenReader>(places_, 1));
+        break;
+      case Statistic::column_sum:
+        column_sums_ = Tensor<std::int64_t, 3>({L, H, T});
+        attach(std::make_unique<ColumnSumReader>(),
+               [this](ColumnSumReader& r, std::int64_t l) { r.aim(all_, column_sums_.view()[l]); });
+        break;
+      case Statistic::distances:
+        diagonal_sums_ = Tensor<std::int64_t, 3>({L, H, T});
+        attach(std::make_unique<DiagonalReader>(),
+               [this](DiagonalReader& r, std::int64_t l) { r.aim(all_, diagonal_sums_.view()[l]); });
+        break;
+      case Statistic::copying:
+        copies_ = Tensor<std::int64_t, 2>({L, H});
+        attach(std::make_unique<CopyReader>(tokens_),
+               [this](CopyReader& r, std::int64_t l) { r.aim(all_, copies_.view()[l]); });
+        break;
+      case Statistic::value_norm:
+        reading_.value_norm = not_read<3>({L, H, T});
+        norms_ = std::make_unique<ValueNorms>(model_);
+        break;
+      case Statistic::weights:
+        reading_.weights = not_read<4>({L, H, R, T});
+        attach(std::make_unique<WeightsReader>(),
+               [this](WeightsReader& r, std::int64_t l) { r.aim(chosen_, reading_.weights.view()[l]); });
+        break;
+      case Statistic::top:
+        reading_.top_weight = Tensor<float, 4>({L, H, R, request.top});
+        reading_.top_key = Tensor<std::int32_t, 4>({L, H, R, request.top});
+        attach(std::make_unique<TopReader>(), [this](TopReader& r, std::int64_t l) {
+          r.aim(chosen_, reading_.top_weight.view()[l], reading_.top_key.view()[l]);
+        });
+        break;
+      case Statistic::groups:
+        reading_.group_mass =
+            Tensor<float, 4>({L, H, R, 1 + *std::max_element(request.groups.begin(), request.groups.end())});
+        attach(std::make_unique<GroupReader>(request.groups),
+               [this](GroupReader& r, std::int64_t l) { r.aim(chosen_, reading_.group_mass.view()[l]); });
+        break;
+    }
+  }
+  if (request.resid) reading_.resid = Tensor<float, 3>({model_.config().layers + 1, R, model_.config().width});
+}
+
+std::int64_t ReadingTap::index_of_layer(std::int64_t layer) const {
+  const std::vector<std::int64_t>& layers = reading_.request.layers;
+  const auto found = std::find(layers.begin(), layers.end(), layer);
+  return found == layers.end() ? -1 : found - layers.begin();
+}
+
+bool ReadingTap::wants(Site site, std::int64_t layer) const {
+  switch (site) {
+    case Site::resid_pre:
+      return reading_.request.resid;
+    case Site::resid_post:
+      return reading_.request.resid && layer + 1 == model_.config().layers;
+    case Site::v:
+      return norms_ != nullptr && index_of_layer(layer) >= 0;
+    default:
+      return false;
+  }
+}
+
+// Where this pass's rows belong.
+void ReadingTap::place(std::span<const Row> rows) {
+  all_.row.clear();
+  chosen_.row.clear();
+  for (const Row& row : rows) {
+    const bool ours = row.sequence == reading_.request.sequence;
+    if (ours && row.position >= reading_.tokens)
+      throw Error(ErrorCode::usage, fmt::format("row {} passed, but the reading was planned for a text of {} tokens",
+                                                row.position, reading_.tokens));
+    all_.row.push_back(ours ? static_cast<std::int32_t>(row.position) : -1);
+    chosen_.row.push_back(ours ? row_index_[row.position] : -1);
+    if (ours) passed_[row.position] = 1;
+  }
+}
+
+void ReadingTap::at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) {
+  place(rows);
+  if (site == Site::v) {
+    norms_->add(layer, reading_.request.heads, value, all_.row, reading_.value_norm.view()[index_of_layer(layer)]);
+    return;
+  }
+  const std::int64_t at = layer + (site == Site::resid_post ? 1 : 0);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (chosen_.row[r] < 0) continue;
+    for (std::int64_t c = 0; c < value.shape[2]; ++c) reading_.resid(at, chosen_.row[r], c) = value(r, 0, c);
+  }
+}
+
+std::vector<Reader*> ReadingTap::readers(std::int64_t layer, std::span<const Row> rows) {
+  place(rows);
+  const std::int64_t l = index_of_layer(layer);
+  const bool any = std::any_of(all_.row.begin(), all_.row.end(), [](std::int32_t slot) { return slot >= 0; });
+  if (l < 0 || !any) return {};
+  std::vector<Reader*> all;
+  for (const Attached& attached : attached_) {
+    attached.aim(l);
+    all.push_back(attached.reader.get());
+  }
+  return all;
+}
+
+void ReadingTap::take_means() {
+  const std::int64_t L = std::ssize(reading_.request.layers), H = std::ssize(reading_.request.heads);
+  for (const auto& [statistic, values] : reading_.per_row) {
+    if (statistic == Statistic::lse) continue;
+    const auto counts = [&, statistic = statistic](std::int64_t t) {
+      if (!passed_[t]) return false;
+      if (statistic == Statistic::previous) return t > 0;
+      if (statistic == Statistic::duplicate || statistic == Statistic::induction) return !places_.earlier(t).empty();
+      return true;
+    };
+    Tensor<float, 2>& mean = reading_.mean[statistic] = Tensor<float, 2>({L, H});
+    for (std::int64_t l = 0; l < L; ++l) {
+      for (std::int64_t h = 0; h < H; ++h) {
+        double sum = 0, n = 0;
+        for (std::int64_t t = 0; t < reading_.tokens; ++t)
+          if (counts(t)) sum += values(l, h, t), n += 1;
+        mean(l, h) = n > 0 ? static_cast<float>(sum / n) : kNan;
+      }
+    }
+  }
+}
+
+// The exact sums, rounded to f32 once.
+void ReadingTap::take_sums() {
+  const std::int64_t L = std::ssize(reading_.request.layers), H = std::ssize(reading_.request.heads);
+  const std::int64_t T = reading_.tokens;
+  if (reading_.request.has(Statistic::column_sum)) {
+    reading_.column_sum = Tensor<float, 3>({L, H, T});
+    for (std::int64_t i = 0; i < column_sums_.size(); ++i)
+      reading_.column_sum.data()[i] = static_cast<float>(from_fixed(column_sums_.data()[i]));
+  }
+  if (reading_.request.has(Statistic::distances)) {
+    reading_.distance_edges = log2_edges(T);
+    const std::int64_t bins = std::ssize(reading_.distance_edges) - 1;
+    reading_.distances = Tensor<float, 3>({L, H, bins});
+    for (std::int64_t l = 0; l < L; ++l) {
+      for (std::int64_t h = 0; h < H; ++h) {
+        for (std::int64_t b = 0; b < bins; ++b) {
+          std::int64_t sum = 0;
+          for (std::int64_t o = reading_.distance_edges[b]; o < reading_.distance_edges[b + 1]; ++o)
+            add_fixed(sum, diagonal_sums_(l, h, o));
+          reading_.distances(l, h, b) = static_cast<float>(from_fixed(sum));
+        }
+      }
+    }
+  }
+  if (reading_.request.has(Statistic::copying)) {
+    const auto rows = std::count(passed_.begin(), passed_.end() - 1, 1);  // the last row has no next token
+    reading_.copying = Tensor<float, 2>({L, H});
+    for (std::int64_t i = 0; i < copies_.size(); ++i)
+      reading_.copying.data()[i] =
+          rows > 0 ? static_cast<float>(static_cast<double>(copies_.data()[i]) / static_cast<double>(rows)) : kNan;
+  }
+}
+
+Reading ReadingTap::finish() {
+  for (std::int64_t row : reading_.request.rows) {
+    if (!passed_[row])
+      throw Error(ErrorCode::usage, fmt::format("row {} was to be read, but never passed through the model", row),
+                  "feed the whole text while the reading is attached");
+  }
+  take_means();
+  take_sums();
+  return std::move(reading_);
+}
+
+}  // namespace regard

@@ -1,0 +1,62 @@
+#pragma once
+// Reads one sequence of a model while it runs: hand it to forward() or feed() as the tap. Chunks may be of any size and
+// other sequences may run in the same passes: the result has the same bits (law 3), and the model's values have the
+// same bits as without it (law 2).
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/model.h"
+#include "model/tap.h"
+#include "reading/placement.h"
+#include "reading/reading.h"
+#include "reading/token_places.h"
+#include "reading/value_norms.h"
+
+namespace regard {
+
+class ReadingTap final : public Tap {
+ public:
+  // `tokens`: the whole sequence from position 0, also what was fed before. The model must outlive the tap.
+  // Errors: as resolve().
+  ReadingTap(const Model& model, const ReadingRequest& request, std::span<const std::int32_t> tokens);
+  ~ReadingTap() override;
+
+  bool wants(Site site, std::int64_t layer) const override;
+  void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override;
+  std::vector<Reader*> readers(std::int64_t layer, std::span<const Row> rows) override;
+
+  // After the last pass, once. Error{usage} when a chosen row never passed (law 4).
+  Reading finish();
+
+ private:
+  // A reader and how it is pointed at a layer's results.
+  struct Attached {
+    std::unique_ptr<Reader> reader;
+    std::function<void(std::int64_t layer)> aim;
+  };
+  void attach();
+  template <typename R, typename Aim>
+  void attach(std::unique_ptr<R> reader, Aim aim);
+  void place(std::span<const Row> rows);
+  std::int64_t index_of_layer(std::int64_t layer) const;
+  void take_means();
+  void take_sums();
+
+  const Model& model_;
+  std::vector<std::int32_t> tokens_;
+  Reading reading_;
+  TokenPlaces places_;
+  std::vector<Attached> attached_;
+  Placement all_, chosen_;                               // of the pass: every row by position; chosen rows by index
+  std::vector<std::int32_t> row_index_;                  // [tokens] index among the chosen rows, -1
+  std::vector<std::uint8_t> passed_;                     // [tokens]
+  Tensor<std::int64_t, 3> column_sums_, diagonal_sums_;  // exact sums, [l][h][s], [l][h][distance]
+  Tensor<std::int64_t, 2> copies_;                       // [l][h]
+  std::unique_ptr<ValueNorms> norms_;
+};
+
+}  // namespace regard
