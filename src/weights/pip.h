@@ -15,6 +15,7 @@ struct PipDownload {
   std::filesystem::path folder;   // where the wheel goes
   std::filesystem::path scratch;  // pip's temporary files, its requirements and what it said
   int inherited_file = -1;        // see ChildProcess
+  std::filesystem::path temporary() const { return scratch / "temporary"; }  // pip's copy while it comes; must be there
 };
 
 // Runs pip for this wheel alone, with the pinned checksum; what comes is looked at again by the caller. `while_running`
