@@ -17,8 +17,8 @@ const DTypeInfo& info(DType type) {
 std::int64_t row_bytes(DType type, std::int64_t elements) {
   const DTypeInfo& t = info(type);
   if (elements < 0 || elements % t.block_elements != 0)
-    throw Error(ErrorCode::bad_input, fmt::format("a row of {} elements is not a whole number of {} blocks of {}", elements,
-                                                  t.name, t.block_elements));
+    throw Error(ErrorCode::bad_input, fmt::format("a row of {} elements is not a whole number of {} blocks of {}",
+                                                  elements, t.name, t.block_elements));
   return elements / t.block_elements * t.block_bytes;
 }
 

@@ -8,8 +8,22 @@
 namespace regard {
 
 enum class DType : std::uint8_t {
-  f32, f16, bf16, f64,
-  q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs,
+  f32,
+  f16,
+  bf16,
+  f64,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  iq4_nl,
+  iq4_xs
 };
 
 struct DTypeInfo {

@@ -20,7 +20,8 @@ enum class ErrorCode {
 
 class Error : public std::exception {
  public:
-  // `message` says what was wrong and where; `hint` what to do about it (may be empty). Each is one line, no final stop.
+  // `message` says what was wrong and where; `hint` what to do about it (may be empty). Each is one line, no final
+  // stop.
   Error(ErrorCode code, std::string message, std::string hint = {})
       : code(code), message(std::move(message)), hint(std::move(hint)) {}
   const char* what() const noexcept override { return message.c_str(); }

@@ -38,9 +38,7 @@ struct View {
     return data[offset];
   }
   // The view one axis lower, at `index` of the first axis.
-  View<T, Rank - 1> operator[](std::int64_t index) const
-    requires(Rank > 1)
-  {
+  View<T, Rank - 1> operator[](std::int64_t index) const requires(Rank > 1) {
     View<T, Rank - 1> part;
     part.data = data + index * stride[0];
     for (int axis = 1; axis < Rank; ++axis) {
