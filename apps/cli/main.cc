@@ -22,13 +22,14 @@ struct Verb {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Verb, 6> kVerbs = {{
+constexpr std::array<Verb, 7> kVerbs = {{
     {"models", "what models there are, and which are here", run_models},
     {"fetch", "get a named model", run_fetch},
     {"info", "shapes, storage and tokenizer of a model", run_info},
     {"tokens", "how a text splits into tokens", run_tokens},
     {"logits", "what comes next, and how likely each token was", run_logits},
     {"generate", "continue a text", run_generate},
+    {"read", "what each position read: weights and statistics", run_read},
 }};
 
 void print_help() {

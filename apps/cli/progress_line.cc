@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "interrupt.h"
+#include "tensor/error.h"
 
 namespace regard::cli {
 namespace {
@@ -24,7 +25,8 @@ std::string duration(double seconds) {
 }  // namespace
 
 void ProgressLine::at(std::string_view what, std::int64_t done, std::int64_t total) {
-  throw_if_interrupted();
+  if (interrupted())
+    throw Error(ErrorCode::interrupted, fmt::format("interrupted, {}: {} of {} were done", what, done, total));
   if (!shown_) return;
   const auto now = Clock::now();
   if (what != what_) {

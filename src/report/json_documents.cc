@@ -76,6 +76,19 @@ void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary*
   json.end_array();
 }
 
+void write_candidates(JsonWriter& json, std::span<const Candidate> candidates) {
+  json.key("next");
+  json.begin_array();
+  for (const Candidate& candidate : candidates) {
+    json.begin_object();
+    token_members(json, candidate.token);
+    json.member("logit", static_cast<double>(candidate.logit));
+    json.member("logprob", candidate.logprob);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_json(Output& out, const TokensResult& result) {
   JsonWriter json(out);
   begin_document(json, "tokens", &result.model, result.tokens);
@@ -86,16 +99,7 @@ void write_json(Output& out, const TokensResult& result) {
 void write_json(Output& out, const LogitsResult& result) {
   JsonWriter json(out);
   begin_document(json, "logits", &result.model, result.tokens);
-  json.key("next");
-  json.begin_array();
-  for (const Candidate& candidate : result.next) {
-    json.begin_object();
-    token_members(json, candidate.token);
-    json.member("logit", static_cast<double>(candidate.logit));
-    json.member("logprob", candidate.logprob);
-    json.end_object();
-  }
-  json.end_array();
+  write_candidates(json, result.next);
   json.member("logsumexp", static_cast<double>(result.log_sum_exp));
   json.key("token_logprob");
   json.numbers(std::span<const float>(result.token_logprob));

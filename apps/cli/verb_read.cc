@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <chrono>
+
+#include "destination.h"
+#include "inputs.h"
+#include "interrupt.h"
+#include "kernels/softmax.h"
+#include "model/forward.h"
+#include "progress_line.h"
+#include "reading/reading_tap.h"
+#include "reading/selection.h"
+#include "report/estimate.h"
+#include "report/read_result.h"
+#include "tensor/error.h"
+#include "verbs.h"
+#include "weights/catalogue.h"
+
+namespace regard::cli {
+namespace {
+
+// Weights of chosen rows are written unless asked away up to this many numbers; above, they must be named.
+constexpr std::int64_t kManyWeights = 16 << 20;
+constexpr std::int64_t kCandidates = 5;
+constexpr double kLongSeconds = 5;  // what takes longer is announced
+
+struct Choice {
+  Options options;
+  std::optional<std::string> layers, heads, rows, statistics, groups;
+  std::optional<std::int64_t> top;
+  bool resid = false;
+};
+
+bool parse(Choice& choice, const Words& words) {
+  Arguments arguments("read", "What each position read: exact weights and statistics, at any length.",
+                      "LIST is 5, 2:7 (7 excluded), -1 (from the end), 1,4 or * (also: all).\n"
+                      "regard read smollm2 -p \"When Mary and John went to the store, John gave a drink to\"");
+  Options& options = choice.options;
+  options.declare_model(arguments);
+  options.declare_text(arguments);
+  arguments.text("--layers", choice.layers, "LIST", "default: all");
+  arguments.text("--heads", choice.heads, "LIST", "default: all");
+  arguments.text("--rows", choice.rows, "LIST", "the positions whose reads are shown (default: the last)");
+  std::string names;
+  for (const StatisticInfo& statistic : statistics()) names += (names.empty() ? "" : ",") + std::string(statistic.name);
+  arguments.text("--stats", choice.statistics, "A,B,C", "of " + names + "; or all");
+  arguments.integer("--top", choice.top, 1, INT32_MAX, "strongest reads per row and head (default 8)");
+  arguments.text("--groups", choice.groups, "LIST;LIST", "groups of positions for --stats groups: 0:3;3:9");
+  arguments.flag("--resid", choice.resid, "also the residual of the rows, at every layer");
+  options.declare_output(arguments, {".json", ".npz", ".csv", ".svg", ".html"});
+  options.declare_machine(arguments);
+  return options.parse(arguments, words);
+}
+
+std::vector<std::int64_t> chosen(const std::optional<std::string>& text, std::int64_t count, const char* what) {
+  if (!text) return {};
+  return select(*text == "all" ? "*" : *text == "last" ? "-1" : std::string_view(*text), count, what);
+}
+
+// Each position's group.
+std::vector<std::int32_t> groups(const std::string& text, std::int64_t tokens) {
+  std::vector<std::int32_t> group(static_cast<std::size_t>(tokens), -1);
+  std::int32_t number = 0;
+  for (std::size_t begin = 0; begin <= text.size(); ++number) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    for (const std::int64_t position : select(std::string_view(text).substr(begin, end - begin), tokens, "position")) {
+      if (group[static_cast<std::size_t>(position)] >= 0)
+        throw Error(ErrorCode::usage, fmt::format("position {} is in two groups, --groups", position),
+                    "put each position in one");
+      group[static_cast<std::size_t>(position)] = number;
+    }
+    begin = end + 1;
+  }
+  return group;
+}
+
+struct Plan {
+  ReadingRequest request;        // what is read
+  std::vector<Statistic> asked;  // what is written
+};
+
+Plan plan(const Choice& choice, const ModelConfig& config, std::int64_t tokens) {
+  Plan plan;
+  ReadingRequest& request = plan.request;
+  request.layers = chosen(choice.layers, config.layers, "layer");
+  request.heads = chosen(choice.heads, config.heads, "head");
+  request.rows = chosen(choice.rows, tokens, "row");
+  if (choice.statistics) request.statistics = parse_statistics(*choice.statistics);
+  if (choice.groups) request.groups = groups(*choice.groups, tokens);
+  if (choice.top && !request.has(Statistic::top))
+    throw Error(ErrorCode::usage, "--top without the statistic top", "add top to --stats");
+  request.top = choice.top.value_or(request.top);
+  request.resid = choice.resid;
+  request = resolve(request, config, tokens);
+
+  const std::int64_t weights =
+      std::ssize(request.layers) * std::ssize(request.heads) * std::ssize(request.rows) * tokens;
+  if (!choice.statistics && weights > kManyWeights) {
+    std::erase(request.statistics, Statistic::weights);
+    remark(choice.options,
+           fmt::format("regard: the weights of {} rows are {}; they are left out. To have them: --stats "
+                       "lse,entropy,column_sum,weights,top",
+                       request.rows.size(), human_bytes(weights * 4)));
+  }
+  plan.asked = request.statistics;
+
+  // A page shows a few rows, by their weights; the sink is found by the column sums.
+  const Options& options = choice.options;
+  const bool page_only = !options.json && options.outputs.empty();
+  const bool page =
+      page_only || std::any_of(options.outputs.begin(), options.outputs.end(), [](const std::string& path) {
+        return path.ends_with(".svg") || path.ends_with(".html");
+      });
+  if (!request.has(Statistic::column_sum)) request.statistics.push_back(Statistic::column_sum);
+  if (page && !request.has(Statistic::weights)) {
+    if (weights > kManyWeights)
+      throw Error(ErrorCode::usage, fmt::format("{} rows are too many to look at", request.rows.size()),
+                  "choose fewer --rows, or write --json or -o FILE.npz");
+    request.statistics.push_back(Statistic::weights);
+  }
+  return plan;
+}
+
+// Ctrl-C is heard between layers, not only between chunks.
+class StoppableTap final : public Tap {
+ public:
+  explicit StoppableTap(Tap& tap) : tap_(tap) {}
+  bool wants(Site site, std::int64_t layer) const override { return tap_.wants(site, layer); }
+  void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override {
+    tap_.at(site, layer, rows, value);
+  }
+  std::vector<Reader*> readers(std::int64_t layer, std::span<const Row> rows) override {
+    throw_if_interrupted();
+    return tap_.readers(layer, rows);
+  }
+
+ private:
+  Tap& tap_;
+};
+
+void announce(const Options& options, const Model& model, const ReadingRequest& request, std::int64_t tokens) {
+  const double seconds = estimated_seconds(model, request, tokens);
+  if (seconds < kLongSeconds) return;
+  const std::int64_t cache = KeyValueCache::bytes_for(model.config(), tokens);
+  const std::int64_t work =
+      bytes_needed(request, model.config(), tokens) + scratch_bytes(model.config(), FeedOptions{}.chunk);
+  remark(options,
+         fmt::format("regard: reading {} tokens takes about {:.0f} s and {} beside the file ({} cache, {} work)",
+                     tokens, seconds, human_bytes(cache + work), human_bytes(cache), human_bytes(work)));
+}
+
+}  // namespace
+
+int run_read(const Words& words) {
+  Choice choice;
+  if (!parse(choice, words)) return kDone;
+  const Options& options = choice.options;
+  const auto path = locate(options.model_name());
+  const Model model = Model::load(path);
+  const std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
+  check_length(ids, model.config());
+  const auto tokens = std::ssize(ids);
+  const Plan plan = cli::plan(choice, model.config(), tokens);
+  announce(options, model, plan.request, tokens);
+
+  ProgressLine progress(options.shows_progress());
+  const auto start = std::chrono::steady_clock::now();
+  State state(model.config(), 1, tokens);
+  ReadingTap reading(model, plan.request, ids);
+  StoppableTap tap(reading);
+  const auto last = feed(model, state, ids, 0, {.tap = &tap, .progress = &progress, .on_rows = {}});
+  Tensor<float, 2> scores({1, model.config().vocabulary});
+  logits(model, last.view(), scores.view());
+  ReadResult result{.model = summary(options.model_name(), model.config(), path),
+                    .tokens = token_pieces(model.tokenizer(), ids),
+                    .reading = reading.finish(),
+                    .asked = plan.asked,
+                    .next = best_candidates(model.tokenizer(), {scores.data(), static_cast<std::size_t>(scores.size())},
+                                            log_sum_exp(scores.data(), scores.size()), kCandidates),
+                    .sink = {}};
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.tokens_per_second = static_cast<double>(tokens) / result.seconds;
+  model.checkpoint().check_intact();
+  progress.clear();
+  result.sink = find_sink(result.reading.column_sum.view());
+
+  constexpr int kFileColumns = 100;
+  const auto drawn = [&] { return read_page(result, {.width = kFileColumns}); };
+  deliver(options, {.json = [&](Output& out) { write_json(out, result); },
+                    .page =
+                        [&](const Terminal& terminal) {
+                          return read_page(result,
+                                           {.width = terminal.columns, .coloured = terminal.colours != Colours::none});
+                        },
+                    .files = {{".npz", [&](Output& out) { write_npz(out, result); }},
+                              {".csv", [&](Output& out) { write_csv(out, result); }},
+                              {".svg", [&](Output& out) { write_svg(out, drawn()); }},
+                              {".html", [&](Output& out) { write_html(out, drawn()); }}}});
+  return kDone;
+}
+
+}  // namespace regard::cli

@@ -1,0 +1,53 @@
+#include "report/estimate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "kernels/matmul.h"
+#include "tensor/buffer.h"
+
+namespace regard {
+namespace {
+
+// Multiply-adds per second of the densest part of the model, on the threads and the target in force.
+double rate(const Model& model) {
+  const Matrix& matrix = model.layers().front().up.weight;
+  constexpr std::int64_t kRows = 256;
+  const Tensor<float, 2> x({kRows, matrix.cols});
+  Tensor<float, 2> y({kRows, matrix.rows});
+  double best = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    matmul(matrix, x.view(), y.view());
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best = std::max(best, static_cast<double>(kRows * matrix.rows * matrix.cols) / std::max(seconds, 1e-9));
+  }
+  return best;
+}
+
+}  // namespace
+
+double estimated_seconds(const Model& model, const ReadingRequest& request, std::int64_t tokens) {
+  const ModelConfig& c = model.config();
+  const double T = static_cast<double>(tokens);
+  const std::int64_t per_token =
+      c.width * (c.heads * (c.head_dim + c.value_dim) + c.kv_heads * (c.head_dim + c.value_dim)) +
+      c.width * c.hidden * (c.gated ? 3 : 2);
+  const double layers = static_cast<double>(c.layers);
+  double work = layers * static_cast<double>(per_token) * T;
+  // Keys that all rows of a layer see together: the triangle, or a band of it.
+  double seen = 0;
+  for (const std::int64_t window : c.window) {
+    const double w = window > 0 ? std::min(static_cast<double>(window), T) : T;
+    seen += w * T - w * w / 2;
+  }
+  if (c.window.empty()) seen = layers * T * T / 2;
+  work += seen * static_cast<double>(c.heads * (c.head_dim + c.value_dim));
+  // Reading computes the scores again and looks at each weight once per statistic.
+  constexpr double kPerStatistic = 8;
+  work += seen * static_cast<double>(std::ssize(request.heads)) *
+          (static_cast<double>(c.head_dim) + kPerStatistic * static_cast<double>(request.statistics.size()));
+  return work / rate(model);
+}
+
+}  // namespace regard

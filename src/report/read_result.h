@@ -1,0 +1,42 @@
+#pragma once
+// A reading with what a report needs beside it.
+
+#include <optional>
+#include <vector>
+
+#include "reading/reading.h"
+#include "reading/sink.h"
+#include "report/output.h"
+#include "report/page.h"
+#include "report/results.h"
+
+namespace regard {
+
+struct ReadResult {
+  ModelSummary model;
+  std::vector<TokenPiece> tokens;
+  Reading reading;
+  std::vector<Statistic> asked;       // what is written; the reading may hold more
+  std::vector<Candidate> next;        // the likeliest after the last token
+  std::optional<AttentionSink> sink;  // where column sums were read
+  double seconds = 0;                 // that reading took
+  double tokens_per_second = 0;
+
+  bool writes(Statistic statistic) const;
+};
+
+void write_json(Output& out, const ReadResult& result);
+// One line per weight of the chosen rows. Error{usage} without them.
+void write_csv(Output& out, const ReadResult& result);
+void write_npz(Output& out, const ReadResult& result);
+
+// For a person: what comes next, then per chosen row the text shaded, all heads at a glance, the strongest reads.
+// Error{usage} without weights.
+struct ReadPageOptions {
+  int width = 80;
+  bool coloured = true;
+  std::size_t most_rows = 3;  // of the chosen ones, the first
+};
+Page read_page(const ReadResult& result, const ReadPageOptions& options);
+
+}  // namespace regard

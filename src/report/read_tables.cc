@@ -1,0 +1,84 @@
+// A reading as a table and as arrays.
+
+#include "report/csv_writer.h"
+#include "report/npz_writer.h"
+#include "report/read_result.h"
+#include "tensor/error.h"
+
+namespace regard {
+
+void write_csv(Output& out, const ReadResult& result) {
+  if (!result.writes(Statistic::weights))
+    throw Error(ErrorCode::usage, "a .csv file holds weights, and none were read", "add weights to --stats");
+  CsvWriter csv(out);
+  for (const char* name : {"layer", "head", "row", "row_text", "key", "key_text", "weight"}) csv.text(name);
+  csv.end_row();
+  const Reading& reading = result.reading;
+  const ReadingRequest& request = reading.request;
+  const auto text = [&](std::int64_t position) { return result.tokens[static_cast<std::size_t>(position)].bytes; };
+  for (std::size_t l = 0; l < request.layers.size(); ++l) {
+    for (std::size_t h = 0; h < request.heads.size(); ++h) {
+      for (std::size_t r = 0; r < request.rows.size(); ++r) {
+        for (std::int64_t key = 0; key < reading.tokens; ++key) {
+          csv.integer(request.layers[l]);
+          csv.integer(request.heads[h]);
+          csv.integer(request.rows[r]);
+          csv.text(text(request.rows[r]));
+          csv.integer(key);
+          csv.text(text(key));
+          csv.number(reading.weights(l, h, r, key));
+          csv.end_row();
+        }
+      }
+    }
+  }
+}
+
+namespace {
+
+template <typename T, int Rank>
+void add(NpzWriter& npz, std::string_view name, const Tensor<T, Rank>& values) {
+  npz.add(std::string(name), std::span<const T>(values.data(), static_cast<std::size_t>(values.size())),
+          {values.shape().begin(), values.shape().end()});
+}
+
+void add(NpzWriter& npz, const std::string& name, const std::vector<std::int64_t>& values) {
+  npz.add(name, std::span<const std::int64_t>(values), {std::ssize(values)});
+}
+
+}  // namespace
+
+void write_npz(Output& out, const ReadResult& result) {
+  const Reading& reading = result.reading;
+  NpzWriter npz(out);
+  std::vector<std::int32_t> ids;
+  std::vector<std::string> texts;
+  for (const TokenPiece& token : result.tokens) {
+    ids.push_back(token.id);
+    texts.push_back(token.bytes);
+  }
+  npz.add("ids", std::span<const std::int32_t>(ids), {std::ssize(ids)});
+  npz.add_texts("texts", texts);
+  add(npz, "layers", reading.request.layers);
+  add(npz, "heads", reading.request.heads);
+  add(npz, "rows", reading.request.rows);
+  for (const auto& [statistic, values] : reading.per_row)
+    if (result.writes(statistic)) add(npz, info(statistic).name, values);
+  if (result.writes(Statistic::column_sum)) add(npz, "column_sum", reading.column_sum);
+  if (result.writes(Statistic::distances)) {
+    add(npz, "distances", reading.distances);
+    add(npz, "distance_edges", reading.distance_edges);
+  }
+  if (result.writes(Statistic::copying)) add(npz, "copying", reading.copying);
+  if (result.writes(Statistic::value_norm)) add(npz, "value_norm", reading.value_norm);
+  if (result.writes(Statistic::weights)) add(npz, "weights", reading.weights);
+  if (result.writes(Statistic::top)) {
+    add(npz, "top_weight", reading.top_weight);
+    add(npz, "top_key", reading.top_key);
+  }
+  if (result.writes(Statistic::groups)) add(npz, "groups", reading.group_mass);
+  if (reading.request.resid) add(npz, "resid", reading.resid);
+  npz.finish();
+}
+
+}  // namespace regard

@@ -1,0 +1,63 @@
+"""Runs the program in a folder of its own, with small random models in it."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ["REGARD_PROGRAM"]
+MAKER = os.environ["REGARD_MODEL_MAKER"]
+
+
+class Result:
+    def __init__(self, process):
+        self.status = process.returncode
+        self.out = process.stdout
+        self.err = process.stderr.decode()
+
+
+class ProgramTest(unittest.TestCase):
+    """Each class of tests gets a folder with models; `run_program` runs there with a quiet environment."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="regard-cli-")
+        subprocess.run([MAKER, cls.folder], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def environment(cls, **more):
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS")}
+        return {**kept, "REGARD_HOME": os.path.join(cls.folder, "home"), "LC_ALL": "C.UTF-8", **more}
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    def run_program(self, *words, stdin=b"", env=None, stdout=subprocess.PIPE):
+        process = subprocess.run([PROGRAM, *words], cwd=self.folder, env=self.environment(**(env or {})), input=stdin,
+                                 stdout=stdout, stderr=subprocess.PIPE, timeout=300, check=False)
+        return Result(process)
+
+    def document(self, *words, **more):
+        """The one JSON document on standard output; nothing else may be there."""
+        result = self.run_program(*words, "--json", **more)
+        self.assertEqual((result.status, result.err), (0, ""), words)
+        return self.strict(result.out)
+
+    def strict(self, data):
+        def refuse(constant):
+            raise AssertionError(constant + " is not JSON")
+        return json.loads(data.decode("utf-8", "strict"), parse_constant=refuse)
+
+    def assert_one_line(self, result, status, *parts):
+        self.assertEqual(result.status, status, result.err)
+        self.assertEqual(result.out or b"", b"")
+        self.assertRegex(result.err, r"\Aregard: [^\n]+\n\Z")
+        for part in parts:
+            self.assertIn(part, result.err)
