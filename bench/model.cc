@@ -27,20 +27,21 @@ std::vector<Line> model_lines(const std::string& path) {
     State state(c);
     Tensor<float, 2> out({1, c.vocabulary});
     prefill = std::min(prefill, seconds_of([&] {
-      const auto resid = feed(model, state, ids);
-      logits(model, resid.view(), out.view());
-    }));
+                         const auto resid = feed(model, state, ids);
+                         logits(model, resid.view(), out.view());
+                       }));
     State step_state(c);
     feed(model, step_state, std::span(ids).first(16));
     decode = std::min(decode, seconds_of([&] {
-      for (std::size_t i = 16; i < 80; ++i) {
-        const auto resid = feed(model, step_state, std::span(ids).subspan(i, 1));
-        logits(model, resid.view(), out.view());
-      }
-    }));
+                        for (std::size_t i = 16; i < 80; ++i) {
+                          const auto resid = feed(model, step_state, std::span(ids).subspan(i, 1));
+                          logits(model, resid.view(), out.view());
+                        }
+                      }));
   }
   const std::string shape = c.name.empty() ? path : c.name;
-  return {{"model prefill", shape + ", 512 tokens", "tokens/s", 512 / prefill}, {"model decode", shape + ", 64 steps after 16", "tokens/s", 64 / decode}};
+  return {{"model prefill", shape + ", 512 tokens", "tokens/s", 512 / prefill},
+          {"model decode", shape + ", 64 steps after 16", "tokens/s", 64 / decode}};
 }
 
 }  // namespace regard::bench
