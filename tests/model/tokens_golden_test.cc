@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,8 @@
 
 namespace regard {
 namespace {
+
+bool model_folder_named() { return std::getenv("REGARD_TEST_MODELS") != nullptr; }
 
 std::string from_hex(const std::string& hex) {
   std::string bytes;
@@ -47,13 +50,15 @@ void expect_goldens(const std::filesystem::path& model, const std::string& golde
 
 TEST(TokensGolden, SmolLM2) {
   const std::filesystem::path model = testing::real_model("smollm2");
-  if (model.empty()) GTEST_SKIP() << "SmolLM2 is not here: ./check fetches it";
+  if (!model_folder_named()) GTEST_SKIP() << "REGARD_TEST_MODELS names no folder: ./check fetches the models";
+  ASSERT_FALSE(model.empty()) << "the folder that REGARD_TEST_MODELS names does not have the file";
   expect_goldens(model, "tokens_smollm2.json");
 }
 
 TEST(TokensGolden, Gemma3) {
   const std::filesystem::path model = testing::real_model("gemma3-270m");
-  if (model.empty()) GTEST_SKIP() << "Gemma 3 is not here: ./check fetches it";
+  if (!model_folder_named()) GTEST_SKIP() << "REGARD_TEST_MODELS names no folder: ./check fetches the models";
+  ASSERT_FALSE(model.empty()) << "the folder that REGARD_TEST_MODELS names does not have the file";
   expect_goldens(model, "tokens_gemma3.json");
 }
 
