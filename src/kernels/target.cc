@@ -39,10 +39,11 @@ class Choice {
   std::string current() {
     const std::lock_guard lock(mutex_);
     if (!unknown_in_environment_.empty()) throw unknown(unknown_in_environment_, " (REGARD_TARGET)");
-    if (current_ == HWY_EMU128 && !forced_) {
+    if (current_ == 0 || (current_ == HWY_EMU128 && !forced_)) {
       throw Error(ErrorCode::unsupported,
                   "this processor has no instruction set with fused multiply-add that regard knows",
-                  "force the slow portable kernels with --target EMU128");
+                  current_ == 0 ? "use a build that holds the portable kernels"
+                                : "force the slow portable kernels with --target EMU128");
     }
     return hwy::TargetName(current_);
   }
@@ -74,7 +75,7 @@ class Choice {
 
   const std::vector<std::int64_t> runnable_;
   std::mutex mutex_;
-  std::int64_t current_ = 0;
+  std::int64_t current_ = 0;  // 0: this build has none that runs here
   bool forced_ = false;
   std::string unknown_in_environment_;
 };
