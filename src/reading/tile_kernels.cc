@@ -222,6 +222,29 @@ void DiagonalSums(const LaneGroup& lanes, const std::uint32_t* keep, int period,
   }
 }
 
+void WeightedSums(const LaneGroup& lanes, const double* factor, std::int64_t* sums) {
+  constexpr double kMagicOfProducts = 0x1.8p2;
+  static_assert(52 - kProductBits == 2);
+  const HalfF32 df;
+  const F64 dd;
+  const I64 di;
+  const std::size_t n = hn::Lanes(di);
+  const auto magic = hn::Set(di, std::bit_cast<std::int64_t>(kMagicOfProducts));
+  HWY_ALIGN std::int64_t folded[HWY_MAX_BYTES / sizeof(std::int64_t)];
+  const float* weight = lanes.tile.weight + lanes.first;
+  for (std::int64_t key = 0; key < lanes.tile.keys; ++key, weight += lanes.tile.stride) {
+    auto acc = hn::Zero(di);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(lanes.count); i += n) {
+      const auto w = hn::PromoteTo(dd, hn::LoadU(df, weight + i));
+      const auto f = hn::LoadU(dd, factor + i);
+      const auto product = hn::IfThenZeroElse(hn::Eq(f, hn::Zero(dd)), hn::Mul(w, f));  // other lanes may be anything
+      acc = hn::Add(acc, hn::Sub(hn::BitCast(di, hn::Add(product, hn::Set(dd, kMagicOfProducts))), magic));
+    }
+    hn::Store(acc, di, folded);
+    for (std::size_t i = 0; i < n; ++i) sums[key] += folded[i];
+  }
+}
+
 // Puts a weight above the smallest of the k in its place. Gives the new smallest.
 HWY_INLINE float Insert(const TopState& state, int k, float weight, std::int32_t key) {
   int i = k - 1;
@@ -290,6 +313,7 @@ HWY_EXPORT(Distance);
 HWY_EXPORT(Mass);
 HWY_EXPORT(ColumnSums);
 HWY_EXPORT(DiagonalSums);
+HWY_EXPORT(WeightedSums);
 HWY_EXPORT(Top);
 
 void tile_log_sum_exp(const LaneGroup& lanes, float* value) { HWY_DYNAMIC_DISPATCH(LogSumExp)(lanes, value); }
@@ -309,6 +333,9 @@ void tile_column_sums(const LaneGroup& lanes, const std::uint32_t* keep, int per
 void tile_diagonal_sums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t keys,
                         std::int64_t* sums) {
   HWY_DYNAMIC_DISPATCH(DiagonalSums)(lanes, keep, period, keys, sums);
+}
+void tile_weighted_sums(const LaneGroup& lanes, const double* factor, std::int64_t* sums) {
+  HWY_DYNAMIC_DISPATCH(WeightedSums)(lanes, factor, sums);
 }
 void tile_top(const LaneGroup& lanes, int k, const TopState* state) { HWY_DYNAMIC_DISPATCH(Top)(lanes, k, state); }
 

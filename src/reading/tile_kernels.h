@@ -30,6 +30,11 @@ void tile_column_sums(const LaneGroup& lanes, const std::uint32_t* keep, int per
 void tile_diagonal_sums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t keys,
                         std::int64_t* sums);
 
+// sums[key] += sum over lanes of factor[lane] w, each product rounded to a multiple of 2^-50: exact sums again, of
+// products that are at most 1 and add up to at most a few. factor: kLaneGroup of them, 0 for lanes that do not count.
+inline constexpr int kProductBits = 50;
+void tile_weighted_sums(const LaneGroup& lanes, const double* factor, std::int64_t* sums);
+
 // The largest weights of each lane so far, in falling order, equal ones by rising key.
 struct TopState {
   float* weight = nullptr;      // [k], 0 where there is none yet; null: this lane is not wanted

@@ -1,0 +1,105 @@
+// What SmolLM2-135M-Instruct reads, against float64 values that the public implementation gave on the stored weights
+// (tests/data/goldens). Law 1: at most twice as far from them as a plain float32 evaluation of the whole model
+// (plain_f32.json, made by plain_f32.py beside it), worst over a file's prompts and layers.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/forward.h"
+#include "reading/reading_tap.h"
+#include "reading/sink.h"
+#include "support/models.h"
+
+namespace regard {
+namespace {
+
+using Json = nlohmann::json;
+
+Json read_json(const std::string& name) {
+  std::ifstream file(std::string(REGARD_TEST_DATA) + "/goldens/" + name);
+  if (!file) throw std::runtime_error("no " + name);
+  return Json::parse(file);
+}
+
+const char* const kQuantities[] = {"pattern_last_row", "pattern_row_entropy", "pattern_column_sum"};
+
+Reading read(const Model& model, const std::vector<std::int32_t>& ids, const std::vector<std::int64_t>& layers) {
+  ReadingRequest request;
+  request.layers = layers;
+  request.statistics = {Statistic::weights, Statistic::entropy, Statistic::column_sum};
+  ReadingTap tap(model, request, ids);
+  State state(model.config());
+  FeedOptions options;
+  options.tap = &tap;
+  feed(model, state, ids, 0, options);
+  return tap.finish();
+}
+
+// Largest error of each quantity over the prompts of a file, and that of plain f32.
+void compare(const Model& model, const std::string& file) {
+  const Json goldens = read_json(file), plain = read_json("plain_f32.json");
+  std::map<std::string, double> error, yardstick;
+  for (const Json& prompt : goldens["prompts"]) {
+    std::vector<std::int64_t> layers;
+    for (const auto& [layer, unused] : prompt["pattern_last_row"].items()) layers.push_back(std::stoll(layer));
+    ASSERT_FALSE(layers.empty());
+    const Reading r = read(model, prompt["ids"].get<std::vector<std::int32_t>>(), layers);
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      for (const char* quantity : kQuantities) {
+        const std::string layer = std::to_string(layers[l]);
+        const Json& expected = prompt[quantity][layer];
+        ASSERT_EQ(std::ssize(expected), model.config().heads);
+        double& worst = error[quantity];
+        for (std::int64_t h = 0; h < std::ssize(expected); ++h) {
+          ASSERT_EQ(std::ssize(expected[h]), r.tokens);
+          for (std::int64_t t = 0; t < r.tokens; ++t) {
+            const float got = quantity == kQuantities[0]   ? r.weights(l, h, 0, t)
+                              : quantity == kQuantities[1] ? r.per_row.at(Statistic::entropy)(l, h, t)
+                                                           : r.column_sum(l, h, t);
+            worst = std::max(worst, std::fabs(got - expected[h][t].get<double>()));
+          }
+        }
+        const double of_plain = plain[prompt["name"].get<std::string>()][quantity][layer];
+        yardstick[quantity] = std::max(yardstick[quantity], of_plain);
+      }
+    }
+  }
+  for (const char* quantity : kQuantities) {
+    EXPECT_LE(error[quantity], 2 * yardstick[quantity]) << quantity;
+    std::printf("%-28s %-20s %.2e (plain f32 %.2e)\n", file.c_str(), quantity, error[quantity], yardstick[quantity]);
+  }
+}
+
+class ReadingGolden : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::filesystem::path path = testing::real_model("smollm2");
+    if (path.empty()) GTEST_SKIP() << "SmolLM2 is not here: ./check fetches it";
+    model_.emplace(Model::load(path));
+  }
+  std::optional<Model> model_;
+};
+
+TEST_F(ReadingGolden, Prompts) { compare(*model_, "causal_smollm2.json"); }
+TEST_F(ReadingGolden, LongPrompt) { compare(*model_, "causal_long_smollm2.json"); }
+
+// The first position is SmolLM2's sink (as of most models, Gu 2410.10781), in short texts and in long ones.
+TEST_F(ReadingGolden, TheSinkIsTheFirstPosition) {
+  for (const char* file : {"causal_smollm2.json", "causal_long_smollm2.json"}) {
+    const Json goldens = read_json(file);
+    const auto ids = goldens["prompts"][0]["ids"].get<std::vector<std::int32_t>>();
+    const std::optional<AttentionSink> sink = find_sink(read(*model_, ids, {}).column_sum.view());
+    ASSERT_TRUE(sink.has_value());
+    EXPECT_EQ(sink->position, 0);
+    std::printf("%s: %.0f %% of the heads, %.0f %% of their reading\n", file, 100 * sink->share, 100 * sink->mass);
+  }
+}
+
+}  // namespace
+}  // namespace regard
