@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "reading/exact_sum.h"
 
@@ -143,70 +142,57 @@ HWY_INLINE hn::Vec<I64> FixedBits(const float* weight, const std::uint32_t* keep
   return hn::BitCast(I64(), hn::Add(w, hn::Set(dd, kMagic)));
 }
 
-// Sums over lanes per head, with kSums vectors of running sums: vector v of lanes goes to running sum v mod kSums,
-// where every lane of a running sum always belongs to the same head.
-template <int kSums>
-void ColumnSumsIn(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* const* sums) {
+// Where the period divides the vector: every lane of the vector of running sums belongs to one head.
+void ColumnSumsInVector(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* const* sums) {
   const I64 di;
-  const std::size_t n = hn::Lanes(di);
-  const std::size_t vectors = (static_cast<std::size_t>(lanes.count) + n - 1) / n;
+  const std::size_t n = hn::Lanes(di), count = static_cast<std::size_t>(lanes.count);
   // Each addition brings the bits of kMagic with it: start below zero by as many.
-  const std::int64_t magic = std::bit_cast<std::int64_t>(kMagic);
-  HWY_ALIGN std::int64_t folded[kSums * HWY_MAX_BYTES / sizeof(std::int64_t)];
-  std::uint64_t start[kSums];
-#pragma GCC unroll 4
-  for (std::size_t s = 0; s < kSums; ++s)
-    start[s] = 0 - static_cast<std::uint64_t>(magic) * ((vectors + kSums - 1 - s) / kSums);
+  const std::uint64_t magic = std::bit_cast<std::uint64_t>(kMagic) * ((count + n - 1) / n);
+  const auto start = hn::Set(di, static_cast<std::int64_t>(0 - magic));
+  HWY_ALIGN std::int64_t folded[HWY_MAX_BYTES / sizeof(std::int64_t)];
   const float* weight = lanes.tile.weight + lanes.first;
   for (std::int64_t key = 0; key < lanes.tile.keys; ++key, weight += lanes.tile.stride) {
-    hn::Vec<I64> acc[kSums];
-#pragma GCC unroll 4
-    for (int s = 0; s < kSums; ++s) acc[s] = hn::Set(di, static_cast<std::int64_t>(start[s]));
-    std::size_t v = 0;
-    for (; v + kSums <= vectors; v += kSums)
-#pragma GCC unroll 4
-      for (int s = 0; s < kSums; ++s) acc[s] = hn::Add(acc[s], FixedBits(weight + (v + s) * n, keep + (v + s) * n));
-#pragma GCC unroll 4
-    for (int s = 0; s < kSums; ++s)
-      if (v + s < vectors) acc[s] = hn::Add(acc[s], FixedBits(weight + (v + s) * n, keep + (v + s) * n));
-#pragma GCC unroll 4
-    for (int s = 0; s < kSums; ++s) hn::Store(acc[s], di, folded + s * n);
-    for (int p = 0; p < period; ++p) {
-      std::int64_t total = 0;
-      for (std::size_t i = p; i < kSums * n; i += period) total += folded[i];
-      sums[p][key] += total;
+    auto acc = start;
+    for (std::size_t i = 0; i < count; i += n) acc = hn::Add(acc, FixedBits(weight + i, keep + i));
+    hn::Store(acc, di, folded);
+    for (std::size_t i = 0; i < n; ++i) sums[i % period][key] += folded[i];
+  }
+}
+
+// Any period: the fixed-point weights of a few keys are laid out in memory first, and added row by row from there, so
+// that a load never waits for the stores it would overlap.
+void ColumnSumsByRow(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* const* sums) {
+  constexpr std::int64_t kKeys = 8;
+  constexpr std::size_t kSpare = HWY_MAX_BYTES / sizeof(std::int64_t);
+  const I64 di;
+  const std::size_t n = hn::Lanes(di), count = static_cast<std::size_t>(lanes.count);
+  const auto magic = hn::Set(di, std::bit_cast<std::int64_t>(kMagic));
+  HWY_ALIGN std::int64_t fixed[kKeys][kLaneGroup + kSpare] = {};
+  HWY_ALIGN std::int64_t folded[kSpare];
+  const std::size_t heads = std::min(static_cast<std::size_t>(period), count);
+  for (std::int64_t first = 0; first < lanes.tile.keys; first += kKeys) {
+    const std::int64_t keys = std::min(kKeys, lanes.tile.keys - first);
+    for (std::int64_t k = 0; k < keys; ++k) {
+      const float* weight = lanes.tile.weight + lanes.first + (first + k) * lanes.tile.stride;
+      for (std::size_t i = 0; i < count; i += n)
+        hn::Store(hn::Sub(FixedBits(weight + i, keep + i), magic), di, fixed[k] + i);
+    }
+    for (std::int64_t k = 0; k < keys; ++k) {
+      for (std::size_t p = 0; p < heads; p += n) {
+        auto acc = hn::Zero(di);
+        for (std::size_t i = p; i < count; i += period) acc = hn::Add(acc, hn::LoadU(di, fixed[k] + i));
+        hn::Store(acc, di, folded);
+        for (std::size_t h = p; h < std::min(p + n, heads); ++h) sums[h][first + k] += folded[h - p];
+      }
     }
   }
 }
 
-// Any period: lane by lane.
-void ColumnSumsAny(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* const* sums) {
-  const I64 di;
-  const std::size_t n = hn::Lanes(di);
-  const std::int64_t magic = std::bit_cast<std::int64_t>(kMagic);
-  HWY_ALIGN std::int64_t fixed[kLaneGroup];
-  const float* weight = lanes.tile.weight + lanes.first;
-  for (std::int64_t key = 0; key < lanes.tile.keys; ++key, weight += lanes.tile.stride) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(lanes.count); i += n)
-      hn::Store(hn::Sub(FixedBits(weight + i, keep + i), hn::Set(di, magic)), di, fixed + i);
-    for (int i = 0, p = 0; i < lanes.count; ++i, p = p + 1 == period ? 0 : p + 1) sums[p][key] += fixed[i];
-  }
-}
-
 void ColumnSums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t* const* sums) {
-  const int n = static_cast<int>(hn::Lanes(I64()));
-  switch (period / std::gcd(period, n)) {
-    case 1:
-      return ColumnSumsIn<1>(lanes, keep, period, sums);
-    case 2:
-      return ColumnSumsIn<2>(lanes, keep, period, sums);
-    case 3:
-      return ColumnSumsIn<3>(lanes, keep, period, sums);
-    case 4:
-      return ColumnSumsIn<4>(lanes, keep, period, sums);
-    default:  // few lanes of a tile share a head then
-      return ColumnSumsAny(lanes, keep, period, sums);
-  }
+  if (hn::Lanes(I64()) % period == 0)
+    ColumnSumsInVector(lanes, keep, period, sums);
+  else
+    ColumnSumsByRow(lanes, keep, period, sums);
 }
 
 void DiagonalSums(const LaneGroup& lanes, const std::uint32_t* keep, int period, std::int64_t keys,
