@@ -29,10 +29,10 @@ struct Part {
 };
 
 struct Shared {
-  LaneBlock lanes;
+  std::vector<LaneBlock> lanes;
   BlockRange blocks;
   std::int64_t state_size = 0;
-  Buffer<float> states;  // [blocks][state_size]
+  std::int64_t first_state = 0;  // where its states are: [blocks][state_size]
 };
 
 // Too few units for the threads: their keys are shared out in runs of blocks. Every block leaves its state; the states
@@ -40,30 +40,36 @@ struct Shared {
 void forward_shared(const Plan& plan, const Output& output, std::vector<Scratch>& scratch) {
   const auto& units = plan.units();
   std::vector<Shared> shared(units.size());
-  std::int64_t blocks = 0;
+  std::int64_t blocks = 0, floats = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
-    shared[i].lanes = plan.lanes(units[i]);
-    shared[i].blocks = blocks_of(shared[i].lanes.reach());
-    shared[i].state_size = state_size(shared[i].lanes);
-    blocks += shared[i].blocks.end - shared[i].blocks.begin;
+    Shared& mine = shared[i];
+    mine.lanes = plan.lanes(units[i]);
+    mine.blocks = blocks_of(reach_of(mine.lanes));
+    mine.state_size = state_size(mine.lanes);
+    mine.first_state = floats;
+    floats += (mine.blocks.end - mine.blocks.begin) * mine.state_size;
+    blocks += mine.blocks.end - mine.blocks.begin;
   }
-  const std::int64_t run = std::max<std::int64_t>(2, blocks / (std::ssize(scratch) * 8));
+  Scratch memory;
+  memory.reset(floats);
+  float* states = memory.take(floats);
+
+  const std::int64_t run = std::max<std::int64_t>(1, blocks / (std::ssize(scratch) * 8));
   std::vector<Part> parts;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const BlockRange all = shared[i].blocks;
-    shared[i].states = Buffer<float>((all.end - all.begin) * shared[i].state_size);
     for (std::int64_t block = all.begin; block < all.end; block += run) {
       parts.push_back({i, {block, std::min(block + run, all.end)}});
     }
   }
   parallel_for(std::ssize(parts), [&](std::int64_t i, int thread) {
-    Shared& mine = shared[parts[i].unit];
-    float* states = mine.states.data() + (parts[i].blocks.begin - mine.blocks.begin) * mine.state_size;
-    attend_part(mine.lanes, parts[i].blocks, states, scratch[thread]);
+    const Shared& mine = shared[parts[i].unit];
+    const std::int64_t first = mine.first_state + (parts[i].blocks.begin - mine.blocks.begin) * mine.state_size;
+    attend_part(mine.lanes, parts[i].blocks, states + first, scratch[thread]);
   });
   parallel_for(std::ssize(shared), [&](std::int64_t i, int thread) {
-    Shared& mine = shared[i];
-    attend_merge(mine.lanes, mine.blocks.end - mine.blocks.begin, mine.states.data(), output, scratch[thread]);
+    const Shared& mine = shared[i];
+    attend_merge(mine.lanes, mine.blocks.end - mine.blocks.begin, states + mine.first_state, output, scratch[thread]);
   });
 }
 

@@ -30,22 +30,24 @@ HWY_EXPORT(Weigh);
 
 int vector_lanes() { return HWY_DYNAMIC_DISPATCH(VectorLanes)(); }
 
-void attend(const LaneBlock& lanes, const Output& output, Scratch& scratch) {
-  HWY_DYNAMIC_DISPATCH(Attend)(lanes, output, scratch);
+void attend(std::span<const LaneBlock> blocks, const Output& output, Scratch& scratch) {
+  HWY_DYNAMIC_DISPATCH(Attend)(blocks, output, scratch);
 }
 
-std::int64_t state_size(const LaneBlock& lanes) { return HWY_DYNAMIC_DISPATCH(StateSize)(lanes); }
+std::int64_t state_size(std::span<const LaneBlock> blocks) { return HWY_DYNAMIC_DISPATCH(StateSize)(blocks); }
 
-void attend_part(const LaneBlock& lanes, BlockRange blocks, float* states, Scratch& scratch) {
-  HWY_DYNAMIC_DISPATCH(AttendPart)(lanes, blocks, states, scratch);
+void attend_part(std::span<const LaneBlock> blocks, BlockRange range, float* states, Scratch& scratch) {
+  HWY_DYNAMIC_DISPATCH(AttendPart)(blocks, range, states, scratch);
 }
 
-void attend_merge(const LaneBlock& lanes, std::int64_t blocks, float* states, const Output& output, Scratch& scratch) {
-  HWY_DYNAMIC_DISPATCH(AttendMerge)(lanes, blocks, states, output, scratch);
+void attend_merge(std::span<const LaneBlock> blocks, std::int64_t parts, float* states, const Output& output,
+                  Scratch& scratch) {
+  HWY_DYNAMIC_DISPATCH(AttendMerge)(blocks, parts, states, output, scratch);
 }
 
-void weigh(const LaneBlock& lanes, KeyRange keys, View<const RowSoftmax, 2> softmax, TileSink& sink, Scratch& scratch) {
-  HWY_DYNAMIC_DISPATCH(Weigh)(lanes, keys, softmax, sink, scratch);
+void weigh(std::span<const LaneBlock> blocks, KeyRange keys, View<const RowSoftmax, 2> softmax, TileSink& sink,
+           Scratch& scratch) {
+  HWY_DYNAMIC_DISPATCH(Weigh)(blocks, keys, softmax, sink, scratch);
 }
 
 }  // namespace regard

@@ -39,15 +39,21 @@ class TileSink {
 // Lanes of one vector on the target in force.
 int vector_lanes();
 
-// All keys of a block of lanes, and the results written.
-void attend(const LaneBlock& lanes, const Output& output, Scratch& scratch);
+// A block of lanes may come alone, or, if it is narrow, together with the narrow blocks of other key/value heads and of
+// the same rows: a key's row holds all heads side by side, so they read memory in order together.
 
-// The same in two steps, so that threads can share the keys: one state per key block, then those merged in block order.
-std::int64_t state_size(const LaneBlock& lanes);  // floats of one state
-void attend_part(const LaneBlock& lanes, BlockRange blocks, float* states, Scratch& scratch);
-void attend_merge(const LaneBlock& lanes, std::int64_t blocks, float* states, const Output& output, Scratch& scratch);
+// All keys, and the results written.
+void attend(std::span<const LaneBlock> blocks, const Output& output, Scratch& scratch);
 
-// Weights of a block of lanes over `keys`, to a sink.
-void weigh(const LaneBlock& lanes, KeyRange keys, View<const RowSoftmax, 2> softmax, TileSink& sink, Scratch& scratch);
+// The same in two steps, so that threads can share the keys. First every key block leaves a state; then the states are
+// merged in block order. states: [key blocks][state_size].
+std::int64_t state_size(std::span<const LaneBlock> blocks);
+void attend_part(std::span<const LaneBlock> blocks, BlockRange range, float* states, Scratch& scratch);
+void attend_merge(std::span<const LaneBlock> blocks, std::int64_t parts, float* states, const Output& output,
+                  Scratch& scratch);
+
+// Weights over `keys`, to a sink.
+void weigh(std::span<const LaneBlock> blocks, KeyRange keys, View<const RowSoftmax, 2> softmax, TileSink& sink,
+           Scratch& scratch);
 
 }  // namespace regard

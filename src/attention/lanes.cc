@@ -34,6 +34,16 @@ KeyRange LaneBlock::reach() const {
   return all;
 }
 
+KeyRange reach_of(std::span<const LaneBlock> blocks) {
+  KeyRange all;
+  for (const LaneBlock& block : blocks) {
+    const KeyRange mine = block.reach();
+    if (mine.empty()) continue;
+    all = all.empty() ? mine : KeyRange{std::min(all.begin, mine.begin), std::max(all.end, mine.end)};
+  }
+  return all;
+}
+
 std::vector<Panel> panels_of(const LaneBlock& block, int vector_lanes) {
   std::vector<Panel> panels;
   for (int lane = 0; lane < block.lanes();) {

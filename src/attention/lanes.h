@@ -4,6 +4,7 @@
 // panels of one to three vectors go through the register tiles.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "attention/problem.h"
@@ -13,6 +14,9 @@ namespace regard {
 
 // Keys come in blocks of this many, anchored at key 0. Part of the canonical order: never to be tuned.
 inline constexpr int kKeyBlock = 128;
+
+// A block of so few lanes is narrow: it takes other register tiles, with the same numbers.
+inline constexpr int kNarrowLanes = 4;
 
 struct LaneBlock {
   const Problem* problem = nullptr;
@@ -31,6 +35,9 @@ struct LaneBlock {
   // Every key some lane may see.
   KeyRange reach() const;
 };
+
+// Every key some lane of some block may see.
+KeyRange reach_of(std::span<const LaneBlock> blocks);
 
 // Lanes [first_lane, first_lane + lanes) of a block, in `vectors` vectors.
 struct Panel {

@@ -9,13 +9,36 @@
 #define REGARD_ATTENTION_NARROW_TILE_INL_H
 #endif
 
-#include "attention/key_block-inl.h"
-#include "attention/lanes.h"
+#include <bit>
+
 #include "attention/tile-inl.h"
 #include "kernels/turn-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
+
+// Cache lines that will be needed soon, fetched in the order in which they lie in memory while others are computed
+// with: then reading memory and computing take no longer together than the longer of them alone.
+struct LinesAhead {
+  const std::byte* const* rows = nullptr;  // [count]
+  int count = 0, row = 0;
+  std::int64_t heads = 0, head = 0, head_stride = 0;  // every row of one head, then of the next
+  std::int64_t bytes = 0, at = 0;                     // of a head's row
+
+  HWY_INLINE void fetch(std::int64_t lines) {
+    for (; lines > 0 && head < heads; --lines) {
+      // Into the second cache: the first has no room for what is not needed at once.
+      __builtin_prefetch(rows[row] + head * head_stride + at, 0, 2);
+      if ((at += 64) < bytes) continue;
+      at = 0;
+      if (++row < count) continue;
+      row = 0;
+      ++head;
+    }
+  }
+  // Lines per step, to be through after `steps` of them.
+  std::int64_t pace(std::int64_t steps) const { return (count * heads * ((bytes + 63) / 64) + steps - 1) / steps; }
+};
 
 // Keys of a narrow score tile: two vectors, so that eight chains run at once for four lanes.
 inline constexpr int kNarrowKeys = 2 * kLanes;
@@ -45,7 +68,7 @@ HWY_INLINE void StoreTurned(const V (&sum)[kQueries], V scale, float* HWY_RESTRI
 // s[i][lane] = scale * sum over c ascending of k[i][c] * q[lane][c], for the kNarrowKeys keys at k.
 template <int kQueries>
 HWY_INLINE void NarrowScoreTile(const std::byte* const* HWY_RESTRICT k, std::int64_t channels,
-                                const float* HWY_RESTRICT q, V scale, const RowsAhead& ahead, int first_ahead,
+                                const float* HWY_RESTRICT q, V scale, LinesAhead& ahead, std::int64_t pace,
                                 float* HWY_RESTRICT s) {
   const F32 d;
   V low[kQueries], high[kQueries];
@@ -53,21 +76,20 @@ HWY_INLINE void NarrowScoreTile(const std::byte* const* HWY_RESTRICT k, std::int
   for (int h = 0; h < kQueries; ++h) low[h] = high[h] = hn::Zero(d);
   std::int64_t c = 0;
   for (; c + 4 <= channels; c += 4) {
-    if (c % 16 == 0) ahead.fetch(first_ahead, kNarrowKeys, ahead.part(c / 16, (channels + 15) / 16));
+    if (c % 16 == 0) ahead.fetch(pace);
     const std::ptrdiff_t offset = c * static_cast<std::ptrdiff_t>(sizeof(float));
     const Words a = Turn(k, offset), b = Turn(k + kLanes, offset);
-    const auto step = [&](VU key_low, VU key_high, std::int64_t channel) HWY_ATTR {
+    const V by_channel[8] = {hn::BitCast(d, a.w0), hn::BitCast(d, b.w0), hn::BitCast(d, a.w1), hn::BitCast(d, b.w1),
+                             hn::BitCast(d, a.w2), hn::BitCast(d, b.w2), hn::BitCast(d, a.w3), hn::BitCast(d, b.w3)};
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
 #pragma GCC unroll 4
       for (int h = 0; h < kQueries; ++h) {
-        const V query = hn::Set(d, q[h * channels + channel]);
-        low[h] = Fma(hn::BitCast(d, key_low), query, low[h]);
-        high[h] = Fma(hn::BitCast(d, key_high), query, high[h]);
+        const V query = hn::Set(d, q[h * channels + c + i]);
+        low[h] = Fma(by_channel[2 * i], query, low[h]);
+        high[h] = Fma(by_channel[2 * i + 1], query, high[h]);
       }
-    };
-    step(a.w0, b.w0, c);
-    step(a.w1, b.w1, c + 1);
-    step(a.w2, b.w2, c + 2);
-    step(a.w3, b.w3, c + 3);
+    }
   }
   for (; c < channels; ++c) {
     HWY_ALIGN float key[kNarrowKeys];
@@ -86,18 +108,19 @@ HWY_INLINE void NarrowScoreTile(const std::byte* const* HWY_RESTRICT k, std::int
 // Vectors of channels of a narrow value tile: eight or more chains, in what 16 registers hold.
 constexpr int NarrowVectors(int queries) { return queries == 1 ? 8 : queries == 4 ? 2 : 4; }
 
-// sum[lane][channel] = sum over keys ascending of value(key)[channel] * p[key][lane], as ValueTile.
+// sum[lane][channel] += value(key)[channel] * p[key][lane], keys ascending, for up to kNarrowKeys keys: a stretch of
+// the chain of ValueTile. sum: [lane * lane_step + channel].
 template <int kQueries, int kVectors, bool kCareful, class Values>
-HWY_INLINE void NarrowValueTile(Values value, int keys, const float* HWY_RESTRICT p, const RowsAhead& ahead,
-                                KeyRange part, V (&sum)[kQueries][kVectors]) {
+HWY_INLINE void NarrowValueTile(Values value, int keys, const float* HWY_RESTRICT p, std::int64_t lane_step,
+                                float* HWY_RESTRICT sum) {
   const F32 d;
+  V chain[kQueries][kVectors];
 #pragma GCC unroll 4
   for (int h = 0; h < kQueries; ++h) {
 #pragma GCC unroll 8
-    for (int j = 0; j < kVectors; ++j) sum[h][j] = hn::Zero(d);
+    for (int j = 0; j < kVectors; ++j) chain[h][j] = hn::Load(d, sum + h * lane_step + j * kLanes);
   }
   for (int key = 0; key < keys; ++key, p += kLanes) {
-    ahead.fetch(key, 1, part);
     const float* HWY_RESTRICT v = value(key);
     V channel[kVectors];
 #pragma GCC unroll 8
@@ -107,8 +130,13 @@ HWY_INLINE void NarrowValueTile(Values value, int keys, const float* HWY_RESTRIC
       if (kCareful && std::bit_cast<std::int32_t>(p[h]) == kMasked) continue;
       const V weight = hn::Set(d, p[h]);
 #pragma GCC unroll 8
-      for (int j = 0; j < kVectors; ++j) sum[h][j] = Fma(channel[j], weight, sum[h][j]);
+      for (int j = 0; j < kVectors; ++j) chain[h][j] = Fma(channel[j], weight, chain[h][j]);
     }
+  }
+#pragma GCC unroll 4
+  for (int h = 0; h < kQueries; ++h) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kVectors; ++j) hn::Store(chain[h][j], d, sum + h * lane_step + j * kLanes);
   }
 }
 

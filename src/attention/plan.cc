@@ -10,6 +10,9 @@ namespace {
 constexpr int kPanels = 8;
 // Units per thread below which units are made smaller.
 constexpr int kUnitsPerThread = 4;
+// A head with up to this many lanes is taken in narrow blocks. Two of them beat one vector of lanes, half of whose time
+// goes into loads.
+constexpr std::int64_t kNarrowHead = 2 * kNarrowLanes;
 
 }  // namespace
 
@@ -35,25 +38,34 @@ void Plan::cut(std::int64_t lanes_per_unit) {
         const KeyRange keys = visibility_.of(problem_.rows[rows_[sequence][row]]).keys;
         work = std::max(work, lanes * (keys.end - keys.begin));
       }
-      for (std::int64_t kv_head = 0; kv_head < problem_.kv_heads; ++kv_head) {
-        units_.push_back({static_cast<std::int32_t>(sequence), kv_head, first, lanes, work});
+      const bool narrow = all <= kNarrowHead;
+      const std::int64_t heads = narrow ? problem_.kv_heads : 1;
+      for (std::int64_t head = 0; head < problem_.kv_heads; head += heads) {
+        units_.push_back({static_cast<std::int32_t>(sequence), head, head + heads, first, lanes, narrow, work * heads});
       }
     }
   }
 }
 
-LaneBlock Plan::lanes(const Unit& unit) const {
+std::vector<LaneBlock> Plan::lanes(const Unit& unit) const {
   const std::int64_t group = problem_.q.shape[1] / problem_.kv_heads;
-  LaneBlock block;
-  block.problem = &problem_;
-  block.sequence = &problem_.sequences[unit.sequence];
-  block.sequence_index = unit.sequence;
-  block.kv_head = unit.kv_head;
-  for (std::int64_t lane = unit.first_lane; lane < unit.first_lane + unit.lanes; ++lane) {
-    block.add(problem_, visibility_, rows_[unit.sequence][lane / group],
-              static_cast<std::int32_t>(unit.kv_head * group + lane % group));
+  const std::int64_t pieces = unit.narrow ? (unit.lanes + kNarrowLanes - 1) / kNarrowLanes : 1;
+  std::vector<LaneBlock> blocks;
+  for (std::int64_t kv_head = unit.head_begin; kv_head < unit.head_end; ++kv_head) {
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+      LaneBlock& block = blocks.emplace_back();
+      block.problem = &problem_;
+      block.sequence = &problem_.sequences[unit.sequence];
+      block.sequence_index = unit.sequence;
+      block.kv_head = kv_head;
+      const std::int64_t end = unit.first_lane + unit.lanes * (piece + 1) / pieces;
+      for (std::int64_t lane = unit.first_lane + unit.lanes * piece / pieces; lane < end; ++lane) {
+        block.add(problem_, visibility_, rows_[unit.sequence][lane / group],
+                  static_cast<std::int32_t>(kv_head * group + lane % group));
+      }
+    }
   }
-  return block;
+  return blocks;
 }
 
 }  // namespace regard

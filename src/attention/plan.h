@@ -8,13 +8,15 @@
 
 namespace regard {
 
-// Lanes of one sequence and one key/value head that one thread takes at a time.
+// What one thread takes at a time: lanes of one sequence for key/value heads [head_begin, head_end). One head if there
+// are lanes enough to reuse its keys; all heads if there are few, because then the time goes into reading memory.
 struct Unit {
   std::int32_t sequence = 0;
-  std::int64_t kv_head = 0;
+  std::int64_t head_begin = 0, head_end = 0;
   std::int64_t first_lane = 0;  // of all lanes of the sequence and head: row-major, heads of the group inside a row
-  std::int64_t lanes = 0;
-  std::int64_t work = 0;  // lanes x keys they reach
+  std::int64_t lanes = 0;       // of each head
+  bool narrow = false;          // cut into blocks of at most kNarrowLanes
+  std::int64_t work = 0;        // lanes x heads x keys they reach
 };
 
 class Plan {
@@ -22,7 +24,7 @@ class Plan {
   // Units with the most work first (with causal masks: the latest rows).
   Plan(const Problem& problem, int threads);
   const std::vector<Unit>& units() const { return units_; }
-  LaneBlock lanes(const Unit& unit) const;
+  std::vector<LaneBlock> lanes(const Unit& unit) const;
 
  private:
   void cut(std::int64_t lanes_per_unit);

@@ -40,62 +40,74 @@ bool Normalise(int keys, const float* HWY_RESTRICT max, const float* HWY_RESTRIC
   return !hn::AllTrue(d, all_masked);
 }
 
+// Hands out weights and scores of keys [first, first + keys) for a panel. softmax: [lanes of the block].
 template <int kVectors>
-void WeighBlock(Desk& desk, std::size_t index, const KeyBlock& block, const RowSoftmax* softmax, float* weight,
-                TileSink& sink) {
+void HandOut(const LaneBlock& lanes, const Panel& panel, const RowSoftmax* softmax, std::int64_t first, int keys,
+             const float* s, float* weight, TileSink& sink) {
   constexpr int kWidth = kVectors * kLanes;
-  const Panel& panel = desk.panels[index];
-  const int from = static_cast<int>(std::clamp<std::int64_t>(panel.reach.begin - block.first, 0, block.keys));
-  const int to = static_cast<int>(std::clamp<std::int64_t>(panel.reach.end - block.first, 0, block.keys));
-  if (from >= to) return;
-  Scores<kVectors>(desk, panel, desk.queries[index], block, from, to);
+  softmax += panel.first_lane;
+  HWY_ALIGN float max[kWidth];
+  HWY_ALIGN float sum[kWidth];
   for (int lane = 0; lane < kWidth; ++lane) {
-    const RowSoftmax& of_lane = softmax[std::min(lane, panel.lanes - 1)];
-    desk.before[lane] = of_lane.max;
-    desk.block[lane] = of_lane.sum;
+    max[lane] = softmax[std::min(lane, panel.lanes - 1)].max;
+    sum[lane] = softmax[std::min(lane, panel.lanes - 1)].sum;
   }
-  if (!Normalise<kVectors>(to - from, desk.before, desk.block, desk.s, weight)) return;
+  if (!Normalise<kVectors>(keys, max, sum, s, weight)) return;
   WeightTile tile;
-  tile.sequence = desk.lanes.sequence_index;
-  tile.kv_head = desk.lanes.kv_head;
-  tile.key_begin = block.first + from;
-  tile.keys = to - from;
+  tile.sequence = lanes.sequence_index;
+  tile.kv_head = lanes.kv_head;
+  tile.key_begin = first;
+  tile.keys = keys;
   tile.lanes = panel.lanes;
   tile.stride = kWidth;
   tile.weight = weight;
-  tile.score = desk.s;
-  tile.row = desk.lanes.row.data() + panel.first_lane;
-  tile.head = desk.lanes.head.data() + panel.first_lane;
+  tile.score = s;
+  tile.row = lanes.row.data() + panel.first_lane;
+  tile.head = lanes.head.data() + panel.first_lane;
   tile.softmax = softmax;
   sink.tile(tile);
 }
 
-void Weigh(const LaneBlock& lanes, KeyRange keys, View<const RowSoftmax, 2> softmax, TileSink& sink, Scratch& scratch) {
-  Desk desk(lanes, scratch);
-  const hwy::AlignedFreeUniquePtr<float[]> weight = hwy::AllocateAligned<float>(std::size_t{kKeyBlock} * 3 * kLanes);
-  std::vector<RowSoftmax> of_lanes;
-  for (int lane = 0; lane < lanes.lanes(); ++lane) of_lanes.push_back(softmax(lanes.row[lane], lanes.head[lane]));
-  KeyRange reach = lanes.reach();
-  reach = {std::max(reach.begin, keys.begin), std::min(reach.end, keys.end)};
-  const BlockRange blocks = blocks_of(reach);
-  for (std::int64_t index = blocks.begin; index < blocks.end; ++index) {
-    const KeyBlock block = desk.find(index, reach);
-    if (block.keys == 0) continue;
-    for (std::size_t p = 0; p < desk.panels.size(); ++p) {
-      const RowSoftmax* of_panel = of_lanes.data() + desk.panels[p].first_lane;
-      switch (desk.panels[p].vectors) {
-        case 1:
-          WeighBlock<1>(desk, p, block, of_panel, weight.get(), sink);
-          break;
-        case 2:
-          WeighBlock<2>(desk, p, block, of_panel, weight.get(), sink);
-          break;
-        default:
-          WeighBlock<3>(desk, p, block, of_panel, weight.get(), sink);
-          break;
-      }
-    }
+template <int kVectors>
+void WeighPanel(Desk& desk, std::size_t index, const RowSoftmax* softmax, float* weight, TileSink& sink) {
+  const auto [from, to] = desk.seen_by(desk.panels[index]);
+  if (from >= to) return;
+  PanelScores<kVectors>(desk, index, from, to);
+  HandOut<kVectors>(desk.lanes, desk.panels[index], softmax, desk.first + from, to - from, desk.s, weight, sink);
+}
+
+inline void WeighBlock(Desk& desk, const std::vector<RowSoftmax>& softmax, float* weight, TileSink& sink) {
+  for (std::size_t p = 0; p < desk.panels.size(); ++p) {
+    if (desk.panels[p].vectors == 1) WeighPanel<1>(desk, p, softmax.data(), weight, sink);
+    if (desk.panels[p].vectors == 2) WeighPanel<2>(desk, p, softmax.data(), weight, sink);
+    if (desk.panels[p].vectors == 3) WeighPanel<3>(desk, p, softmax.data(), weight, sink);
   }
+}
+
+inline void WeighBlock(NarrowDesk& desk, const std::vector<RowSoftmax>& softmax, float* weight, TileSink& sink) {
+  NarrowScores(desk, desk.lines_ahead(desk.sequence.k, desk.next_k, desk.next_keys, desk.channels));
+  const RowSoftmax* of_block = softmax.data();
+  for (std::size_t b = 0; b < desk.blocks.size(); ++b) {
+    HandOut<1>(desk.blocks[b], desk.panels[b], of_block, desk.first, desk.keys, desk.s[b], weight, sink);
+    of_block += desk.panels[b].lanes;
+  }
+}
+
+inline void Weigh(std::span<const LaneBlock> blocks, KeyRange keys, View<const RowSoftmax, 2> softmax, TileSink& sink,
+                  Scratch& scratch) {
+  WithDesk(blocks, scratch, [&](auto& desk) {
+    const hwy::AlignedFreeUniquePtr<float[]> weight = hwy::AllocateAligned<float>(std::size_t{kKeyBlock} * 3 * kLanes);
+    std::vector<RowSoftmax> of_lanes;
+    for (const LaneBlock& block : blocks) {
+      for (int lane = 0; lane < block.lanes(); ++lane) of_lanes.push_back(softmax(block.row[lane], block.head[lane]));
+    }
+    KeyRange reach = reach_of(blocks);
+    reach = {std::max(reach.begin, keys.begin), std::min(reach.end, keys.end)};
+    const BlockRange range = blocks_of(reach);
+    for (std::int64_t index = range.begin; index < range.end; ++index) {
+      if (desk.find(index, reach)) WeighBlock(desk, of_lanes, weight.get(), sink);
+    }
+  });
 }
 
 }  // namespace regard::HWY_NAMESPACE::attention

@@ -64,8 +64,8 @@ void read(const Problem& problem, View<const RowSoftmax, 2> softmax, std::span<R
     std::vector<Scratch> scratch(threads);
     parallel_for(std::ssize(plan.units()), [&](std::int64_t i, int thread) {
       Readers sink(readers, thread);
-      const LaneBlock lanes = plan.lanes(plan.units()[i]);
-      weigh(lanes, lanes.reach(), softmax, sink, scratch[thread]);
+      const std::vector<LaneBlock> lanes = plan.lanes(plan.units()[i]);
+      weigh(lanes, reach_of(lanes), softmax, sink, scratch[thread]);
     });
   }
   for (Reader* reader : readers) reader->finish();
@@ -119,7 +119,7 @@ Tensor<float, 3> weights(const Problem& problem, View<const RowSoftmax, 2> softm
   std::vector<Scratch> scratch(thread_count());
   parallel_for(std::ssize(blocks), [&](std::int64_t i, int thread) {
     Copier sink(key_begin, places);
-    weigh(blocks[i], {key_begin, key_end}, softmax, sink, scratch[thread]);
+    weigh(std::span(&blocks[i], 1), {key_begin, key_end}, softmax, sink, scratch[thread]);
   });
   return result;
 }

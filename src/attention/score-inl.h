@@ -1,4 +1,4 @@
-// The scores of a panel against keys of one block: score tiles, then softcap, bias, edges and mask in that order.
+// What happens to scores between the product and the softmax: softcap, bias, edges and mask, in that order.
 
 #if defined(REGARD_ATTENTION_SCORE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef REGARD_ATTENTION_SCORE_INL_H
@@ -7,12 +7,16 @@
 #define REGARD_ATTENTION_SCORE_INL_H
 #endif
 
-#include "attention/desk-inl.h"
-#include "attention/narrow_tile-inl.h"
+#include <algorithm>
+
+#include "attention/lanes.h"
+#include "attention/tile-inl.h"
 #include "kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
+
+inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // score = cap * tanh(score / cap)
 inline void Softcap(float cap, int numbers, float* s) {
@@ -95,48 +99,16 @@ inline void MaskScores(const LaneBlock& block, const Panel& panel, std::int64_t 
   }
 }
 
-template <int kQueries>
-void NarrowScores(const Desk& desk, const KeyBlock& block, int from, int to) {
-  for (int key = from; key < to; key += kNarrowKeys) {
-    NarrowScoreTile<kQueries>(block.k + key, desk.channels, desk.queries[0], desk.scale, desk.ahead, key,
-                              desk.s + (key - from) * kLanes);
-  }
-}
-
-// Scores of keys [from, to) of the block, counted inside it, as desk.s[key - from][width].
+// Products of a panel with keys [first, first + keys), s[key][width], become scores. `hidden`: Sequence::visible may
+// hide one of the keys.
 template <int kVectors>
-void Scores(const Desk& desk, const Panel& panel, const float* q, const KeyBlock& block, int from, int to) {
-  constexpr int kRows = TileRows(kVectors);
-  constexpr int kWidth = kVectors * kLanes;
-  const LaneBlock& lanes = desk.lanes;
+void FinishScores(const LaneBlock& lanes, const Panel& panel, std::int64_t first, int keys, bool hidden, float* s) {
   const Problem& problem = *lanes.problem;
-  const int keys = to - from;
-  if (kVectors == 1 && desk.narrow) {
-    switch (panel.lanes) {
-      case 1:
-        NarrowScores<1>(desk, block, from, to);
-        break;
-      case 2:
-        NarrowScores<2>(desk, block, from, to);
-        break;
-      case 3:
-        NarrowScores<3>(desk, block, from, to);
-        break;
-      default:
-        NarrowScores<4>(desk, block, from, to);
-        break;
-    }
-  } else {
-    for (int key = 0; key < keys; key += kRows) {
-      ScoreTile<kVectors>(block.k + from + key, desk.channels, q, desk.scale, desk.s + key * kWidth);
-    }
-  }
-  const std::int64_t first = block.first + from;
-  if (problem.softcap > 0) Softcap(problem.softcap, keys * kWidth, desk.s);
-  if (problem.mask.bias.data != nullptr) AddBias(lanes, panel, first, keys, desk.s);
-  if (!lanes.edges.empty()) EditEdges(lanes, panel, first, keys, desk.s);
+  if (problem.softcap > 0) Softcap(problem.softcap, keys * kVectors * kLanes, s);
+  if (problem.mask.bias.data != nullptr) AddBias(lanes, panel, first, keys, s);
+  if (!lanes.edges.empty()) EditEdges(lanes, panel, first, keys, s);
   const bool all_see = panel.shared.begin <= first && panel.shared.end >= first + keys;
-  if (!all_see || block.hidden || panel.scattered) MaskScores<kVectors>(lanes, panel, first, keys, desk.s);
+  if (!all_see || hidden || panel.scattered) MaskScores<kVectors>(lanes, panel, first, keys, s);
 }
 
 }  // namespace regard::HWY_NAMESPACE::attention
