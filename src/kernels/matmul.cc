@@ -20,7 +20,7 @@ namespace regard::HWY_NAMESPACE {
 
 // sums[r, n] = the chain over k in [begin, end) of x's row r and weight row n (words-inl.h).
 using ChainFunction = void (*)(const std::byte* const* rows, std::int64_t begin, std::int64_t end, const float* x,
-                               std::ptrdiff_t x_stride, float* sums);
+                               std::ptrdiff_t x_stride, std::ptrdiff_t ahead, float* sums);
 
 // Weight rows taken together, in vectors, for one and for two rows of x: enough chains to hide the latency of one, few
 // enough sums and minima for 16 registers.
@@ -81,8 +81,9 @@ void ChainTask(const Matrix& w, ChainFunction chain, std::int64_t width, View<co
   for (std::int64_t n = begin; n < end; n += width) {
     PanelRows(w, n, width, rows);
     const std::int64_t count = std::min(width, end - n);
-    for (std::int64_t block = 0; block == 0 || block < w.cols; block += kBlock) {
-      chain(rows, block, std::min(block + kBlock, w.cols), x.data + block, x.stride[0], sums);
+    const std::ptrdiff_t ahead = NextWeights(w, n, width);
+    for (std::int64_t block = 0; block == 0 || block < w.cols; block += kChain) {
+      chain(rows, block, std::min(block + kChain, w.cols), x.data + block, x.stride[0], ahead, sums);
       for (std::int64_t r = 0; r < x.shape[0]; ++r) {
         float* to = &y(r, n);
         for (std::int64_t i = 0; i < count; ++i) to[i] = block == 0 ? sums[r * width + i] : to[i] + sums[r * width + i];

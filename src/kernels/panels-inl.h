@@ -16,7 +16,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 
-inline constexpr std::int64_t kBlock = 256;  // k in one chain: the canonical order, not a matter of tuning
 inline constexpr std::int64_t kLaneCount = static_cast<std::int64_t>(kLanes);
 
 // out[(k - begin) * stride + lane] = W[rows[lane], k] for k in [begin, end).
@@ -31,9 +30,9 @@ struct PanelShape {
   constexpr std::int64_t width() const { return vectors * kLaneCount; }
 };
 // A tile's rows hide the latency of its chains. 24 KiB with AVX2: it stays in the first cache.
-inline constexpr PanelShape kManyRows{3, kBlock};
+inline constexpr PanelShape kManyRows{3, kChain};
 // One row needs six chains to do so; half the size leaves the first cache room for the weights' bytes that stream in.
-inline constexpr PanelShape kFewRows{6, kBlock / 4};
+inline constexpr PanelShape kFewRows{6, kChain / 4};
 inline constexpr std::int64_t kFewest = 2;  // up to so many rows are few
 
 inline constexpr std::int64_t kRowChunk = 256;  // 256 rows x 256 k of x are a quarter of the second cache
@@ -41,6 +40,14 @@ inline constexpr std::int64_t kRowChunk = 256;  // 256 rows x 256 k of x are a q
 // The rows of outputs [first, first + width); past the last output its row is repeated.
 inline void PanelRows(const Matrix& w, std::int64_t first, std::int64_t width, const std::byte** rows) {
   for (std::int64_t i = 0; i < width; ++i) rows[i] = w.row(std::min(first + i, w.rows - 1));
+}
+
+// How far beyond a row of the panel at hand the weights are that will be needed next: in the next panel if that is not
+// so far that they would be gone from the second cache again, else further on in the row. 0 if there are none.
+inline std::ptrdiff_t NextWeights(const Matrix& w, std::int64_t first, std::int64_t width) {
+  constexpr std::int64_t kNear = 256 << 10, kInRow = 1 << 10;
+  if (w.row_stride > kNear / width) return kInRow;
+  return first + 2 * width <= w.rows ? width * w.row_stride : 0;
 }
 
 inline void RunTiles(bool few, std::int64_t rows, TileJob job) {
@@ -65,16 +72,16 @@ inline void RunTiles(bool few, std::int64_t rows, TileJob job) {
 class PanelTask {
  public:
   PanelTask(const Matrix& w, UnpackFunction unpack, View<const float, 2> x, View<float, 2> y, bool few)
-      : w_(w), unpack_(unpack), x_(x), y_(y), few_(few), shape_(few ? kFewRows : kManyRows) {}
+      : w_(w), type_(info(w.dtype)), unpack_(unpack), x_(x), y_(y), few_(few), shape_(few ? kFewRows : kManyRows) {}
 
   void Run(std::int64_t panel_begin, std::int64_t panel_end) {
     // Few rows: follow the weights as they lie in memory. Many rows: keep their 256 k of x in the second cache.
     if (few_) {
       for (std::int64_t p = panel_begin; p < panel_end; ++p) {
-        for (std::int64_t block = 0; block == 0 || block < w_.cols; block += kBlock) RunBlock(p, block);
+        for (std::int64_t block = 0; block == 0 || block < w_.cols; block += kChain) RunBlock(p, block);
       }
     } else {
-      for (std::int64_t block = 0; block == 0 || block < w_.cols; block += kBlock) {
+      for (std::int64_t block = 0; block == 0 || block < w_.cols; block += kChain) {
         for (std::int64_t p = panel_begin; p < panel_end; ++p) RunBlock(p, block);
       }
     }
@@ -88,7 +95,7 @@ class PanelTask {
  private:
   void RunBlock(std::int64_t p, std::int64_t block) {
     const std::int64_t width = shape_.width(), first = p * width;
-    const std::int64_t block_end = std::min(block + kBlock, w_.cols);
+    const std::int64_t block_end = std::min(block + kChain, w_.cols);
     const bool at_edge = first + width > w_.rows;
     const std::byte* rows[kFewRows.width()];
     PanelRows(w_, first, width, rows);
@@ -99,10 +106,13 @@ class PanelTask {
     job.y = at_edge ? edge_ : y_.data + first;
     job.y_stride = at_edge ? width : y_.stride[0];
     job.chain = chain_;
+    const std::ptrdiff_t ahead = NextWeights(w_, first, width);
     for (std::int64_t k = block; k == block || k < block_end; k += shape_.depth) {
       const std::int64_t end = std::min(k + shape_.depth, block_end);
-      for (std::int64_t lane = 0; lane < width; lane += kLaneCount)
+      for (std::int64_t lane = 0; lane < width; lane += kLaneCount) {
+        Prefetch(rows + lane, kLaneCount, ahead, Bytes(k), Bytes(end));
         unpack_(rows + lane, k, end, panel_ + lane, job.stride);
+      }
       job.count = static_cast<std::size_t>(end - k);
       job.x = x_.data + k;
       job.resume = k != block;
@@ -111,7 +121,10 @@ class PanelTask {
     }
   }
 
+  std::int64_t Bytes(std::int64_t k) const { return k * type_.block_bytes / type_.block_elements; }
+
   const Matrix& w_;
+  const DTypeInfo& type_;
   const UnpackFunction unpack_;
   const View<const float, 2> x_;
   const View<float, 2> y_;

@@ -25,91 +25,95 @@ HWY_INLINE Words ShiftedLeft(const Words& w) {
           hn::ShiftLeft<kBits>(w.w3)};
 }
 HWY_INLINE VU LowNibbles(VU w) { return hn::And(w, Bits(0x0f0f0f0fu)); }
-HWY_INLINE VU HighNibbles(VU w) { return LowNibbles(hn::ShiftRight<4>(w)); }
 
 // {f16 d; u8 qs[16]}
 struct Q4_0 {
-  static constexpr int kUnit = 32, kSub = 32;
+  static constexpr int kBlock = 32, kBytes = 18, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0xf, kOffset = 8;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q4_0>& unit) {
-    const std::int64_t at = k / 32 * 18;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q4_0>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     unit.SetScale(0, HalfLow(Turn(rows, at).w0));
-    const Words q = Turn(rows, at + 2);
-    unit.SetWords(0, q);
-    unit.SetWords(4, ShiftedRight<4>(q));
+    const Words q = TurnBytes(rows, at + 2);
+    unit.SetNumbers(0, q);
+    unit.SetNumbers(1, ShiftedRight<4>(q));
   }
 };
 
 // {f16 d, m; u8 qs[16]}
 struct Q4_1 {
-  static constexpr int kUnit = 32, kSub = 32;
+  static constexpr int kBlock = 32, kBytes = 20, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0xf, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q4_1>& unit) {
-    const std::int64_t at = k / 32 * 20;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q4_1>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     const VU head = Turn(rows, at).w0;
     unit.SetScale(0, HalfLow(head));
     unit.SetMinimum(0, HalfHigh(head));
-    const Words q = Turn(rows, at + 4);
-    unit.SetWords(0, q);
-    unit.SetWords(4, ShiftedRight<4>(q));
+    const Words q = TurnBytes(rows, at + 4);
+    unit.SetNumbers(0, q);
+    unit.SetNumbers(1, ShiftedRight<4>(q));
   }
 };
 
-// Bits kFirst .. kFirst + 3 of w -> bit 4 of the bytes 0 .. 3.
-template <int kFirst>
-HWY_INLINE VU FifthBits(VU w) {
-  const VU four = hn::And(hn::ShiftRight<kFirst>(w), Bits(0xf));
-  return hn::ShiftLeft<4>(hn::And(hn::Mul(four, Bits(0x00204081u)), Bits(0x01010101u)));
+// The four nibbles of the low 16 bits (the others are 0) -> the low nibbles of the four bytes.
+HWY_INLINE VU SpreadNibbles(VU w) {
+  const VU bytes = hn::And(hn::Or(w, hn::ShiftLeft<8>(w)), Bits(0x00ff00ffu));
+  return LowNibbles(hn::Or(bytes, hn::ShiftLeft<4>(bytes)));
 }
-// 16 bytes of nibbles and the 32 bits of qh -> 32 numbers of 5 bits.
+// Four words of four bits, and bit j of each nibble of `fifth` on top of word j.
+HWY_INLINE Words WithFifthBits(const Words& q, VU fifth) {
+  const VU bit = Bits(0x10101010u);
+  return {hn::Or(LowNibbles(q.w0), hn::And(hn::ShiftLeft<4>(fifth), bit)),
+          hn::Or(LowNibbles(q.w1), hn::And(hn::ShiftLeft<3>(fifth), bit)),
+          hn::Or(LowNibbles(q.w2), hn::And(hn::ShiftLeft<2>(fifth), bit)),
+          hn::Or(LowNibbles(q.w3), hn::And(hn::ShiftLeft<1>(fifth), bit))};
+}
+// 16 bytes of nibbles and the 32 bits of qh, bit n for number n, -> 32 numbers of 5 bits.
 template <class Type>
 HWY_INLINE void SetFiveBits(const Words& q, VU qh, Unit<Type>& unit) {
-  unit.SetWords(0, {hn::Or(LowNibbles(q.w0), FifthBits<0>(qh)), hn::Or(LowNibbles(q.w1), FifthBits<4>(qh)),
-                    hn::Or(LowNibbles(q.w2), FifthBits<8>(qh)), hn::Or(LowNibbles(q.w3), FifthBits<12>(qh))});
-  unit.SetWords(4, {hn::Or(HighNibbles(q.w0), FifthBits<16>(qh)), hn::Or(HighNibbles(q.w1), FifthBits<20>(qh)),
-                    hn::Or(HighNibbles(q.w2), FifthBits<24>(qh)), hn::Or(HighNibbles(q.w3), FifthBits<28>(qh))});
+  unit.SetNumbers(0, WithFifthBits(q, SpreadNibbles(hn::And(qh, Bits(0xffff)))));
+  unit.SetNumbers(1, WithFifthBits(ShiftedRight<4>(q), SpreadNibbles(hn::ShiftRight<16>(qh))));
 }
 
 // {f16 d; u32 qh; u8 qs[16]}
 struct Q5_0 {
-  static constexpr int kUnit = 32, kSub = 32;
+  static constexpr int kBlock = 32, kBytes = 22, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0x1f, kOffset = 16;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q5_0>& unit) {
-    const std::int64_t at = k / 32 * 22;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q5_0>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     unit.SetScale(0, HalfLow(Turn(rows, at).w0));
-    SetFiveBits(Turn(rows, at + 6), Turn(rows, at + 2).w0, unit);
+    SetFiveBits(TurnBytes(rows, at + 6), Turn(rows, at + 2).w0, unit);
   }
 };
 
 // {f16 d, m; u32 qh; u8 qs[16]}
 struct Q5_1 {
-  static constexpr int kUnit = 32, kSub = 32;
+  static constexpr int kBlock = 32, kBytes = 24, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0x1f, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q5_1>& unit) {
-    const std::int64_t at = k / 32 * 24;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q5_1>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     const Words head = Turn(rows, at);
     unit.SetScale(0, HalfLow(head.w0));
     unit.SetMinimum(0, HalfHigh(head.w0));
-    SetFiveBits(Turn(rows, at + 8), head.w1, unit);
+    SetFiveBits(TurnBytes(rows, at + 8), head.w1, unit);
   }
 };
 
 // {f16 d; i8 qs[32]}. A signed byte with its top bit flipped is the number + 128.
 struct Q8_0 {
-  static constexpr int kUnit = 32, kSub = 32;
+  static constexpr int kBlock = 32, kBytes = 34, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0xff, kOffset = 128;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q8_0>& unit) {
-    const std::int64_t at = k / 32 * 34;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q8_0>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     unit.SetScale(0, HalfLow(Turn(rows, at).w0));
-    for (int part = 0; part < 2; ++part) {
+    for (std::ptrdiff_t part = 0; part < 2; ++part) {
       const VU top = Bits(0x80808080u);
-      const Words q = Turn(rows, at + 2 + 16 * part);
-      unit.SetWords(4 * part, {hn::Xor(q.w0, top), hn::Xor(q.w1, top), hn::Xor(q.w2, top), hn::Xor(q.w3, top)});
+      const Words q = TurnBytes(rows, at + 2 + 16 * part);
+      unit.SetNumbers(part, {hn::Xor(q.w0, top), hn::Xor(q.w1, top), hn::Xor(q.w2, top), hn::Xor(q.w3, top)});
     }
   }
 };
@@ -126,15 +130,15 @@ HWY_INLINE Words Iq4Lookup(const Words& q) {
 
 // {f16 d; u8 qs[16]}
 struct IQ4_NL {
-  static constexpr int kUnit = 32, kSub = 32;
+  static constexpr int kBlock = 32, kBytes = 18, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0xff, kOffset = 128;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<IQ4_NL>& unit) {
-    const std::int64_t at = k / 32 * 18;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<IQ4_NL>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     unit.SetScale(0, HalfLow(Turn(rows, at).w0));
-    const Words q = Turn(rows, at + 2);
-    unit.SetWords(0, Iq4Lookup(q));
-    unit.SetWords(4, Iq4Lookup(ShiftedRight<4>(q)));
+    const Words q = TurnBytes(rows, at + 2);
+    unit.SetNumbers(0, Iq4Lookup(q));
+    unit.SetNumbers(1, Iq4Lookup(ShiftedRight<4>(q)));
   }
 };
 

@@ -24,6 +24,7 @@ template <int kByte>
 HWY_INLINE V SignedByte(VU w) {
   return hn::ConvertTo(F32(), hn::ShiftRight<24>(hn::BitCast(I32(), hn::ShiftLeft<24 - 8 * kByte>(w))));
 }
+HWY_INLINE VU HighNibbles(VU w) { return LowNibbles(hn::ShiftRight<4>(w)); }
 // (a & kMaskA) | (b & kMaskB)
 template <std::uint32_t kMaskA, std::uint32_t kMaskB>
 HWY_INLINE Words Joined(const Words& a, const Words& b) {
@@ -40,16 +41,16 @@ HWY_INLINE VU OfHalf(VU w, int half) {
 
 // {u8 scales[16]: 4 bits of scale, 4 of minimum; u8 qs[64]; f16 d, dmin}
 struct Q2_K {
-  static constexpr int kUnit = 128, kSub = 16;
+  static constexpr int kBlock = 256, kBytes = 84, kStep = 128, kSub = 16;
   static constexpr std::uint32_t kMask = 3, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q2_K>& unit) {
-    const std::int64_t at = k / 256 * 84;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q2_K>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const VU head = Turn(rows, at + 68).w3;
     const V d = HalfLow(head), minus_dmin = hn::Neg(HalfHigh(head));
     const Words scales = Turn(rows, at);
-    const auto set = [&](int sub, VU w) HWY_ATTR {
+    const auto set = [&](std::size_t sub, VU w) HWY_ATTR {
       const VU s = LowNibbles(w), m = HighNibbles(w);
       unit.SetScale(sub, hn::Mul(d, UnsignedByte<0>(s)));
       unit.SetScale(sub + 1, hn::Mul(d, UnsignedByte<1>(s)));
@@ -62,12 +63,12 @@ struct Q2_K {
     };
     set(0, half == 0 ? scales.w0 : scales.w2);
     set(4, half == 0 ? scales.w1 : scales.w3);
-    for (int part = 0; part < 2; ++part) {  // the first and the second 16 of each 32
-      const Words q = Turn(rows, at + 16 + 32 * half + 16 * part);
-      unit.SetWords(4 * part, q);
-      unit.SetWords(4 * part + 8, ShiftedRight<2>(q));
-      unit.SetWords(4 * part + 16, ShiftedRight<4>(q));
-      unit.SetWords(4 * part + 24, ShiftedRight<6>(q));
+    for (std::size_t part = 0; part < 2; ++part) {  // the first and the second 16 of each 32
+      const Words q = TurnBytes(rows, at + 16 + 32 * half + 16 * part);
+      unit.SetNumbers(part, q);
+      unit.SetNumbers(part + 2, ShiftedRight<2>(q));
+      unit.SetNumbers(part + 4, ShiftedRight<4>(q));
+      unit.SetNumbers(part + 6, ShiftedRight<6>(q));
     }
   }
 };
@@ -75,16 +76,16 @@ struct Q2_K {
 // {u8 hmask[32]; u8 qs[64]; u8 scales[12]; f16 d}. Scales of 6 bits, minus 32: low four bits in the first eight bytes,
 // high two in the last four.
 struct Q3_K {
-  static constexpr int kUnit = 128, kSub = 16;
+  static constexpr int kBlock = 256, kBytes = 110, kStep = 128, kSub = 16;
   static constexpr std::uint32_t kMask = 7, kOffset = 4;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q3_K>& unit) {
-    const std::int64_t at = k / 256 * 110;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q3_K>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const V d = HalfHigh(Turn(rows, at + 94).w3), offset = hn::Set(F32(), 32.0f);
     const Words s = Turn(rows, at + 92);  // w1, w2: low bits; w3: high bits
     const VU high = OfHalf<4>(s.w3, half), top = Bits(0x30303030u);
-    const auto set = [&](int sub, VU w) HWY_ATTR {
+    const auto set = [&](std::size_t sub, VU w) HWY_ATTR {
       unit.SetScale(sub, hn::Mul(d, hn::Sub(UnsignedByte<0>(w), offset)));
       unit.SetScale(sub + 1, hn::Mul(d, hn::Sub(UnsignedByte<1>(w), offset)));
       unit.SetScale(sub + 2, hn::Mul(d, hn::Sub(UnsignedByte<2>(w), offset)));
@@ -93,21 +94,21 @@ struct Q3_K {
     set(0, hn::Or(LowNibbles(OfHalf<4>(s.w1, half)), hn::And(hn::ShiftLeft<4>(high), top)));
     set(4, hn::Or(LowNibbles(OfHalf<4>(s.w2, half)), hn::And(hn::ShiftLeft<2>(high), top)));
     constexpr std::uint32_t kLow = 0x03030303u, kHigh = 0x04040404u;
-    for (int part = 0; part < 2; ++part) {
-      const Words q = Turn(rows, at + 32 + 32 * half + 16 * part);
-      const Words masks = Turn(rows, at + 16 * part);
+    for (std::size_t part = 0; part < 2; ++part) {
+      const Words q = TurnBytes(rows, at + 32 + 32 * half + 16 * part);
+      const Words masks = TurnBytes(rows, at + 16 * part);
       const Words h = half == 0 ? masks : ShiftedRight<4>(masks);  // bit j: of the j-th 32
-      unit.SetWords(4 * part, Joined<kLow, kHigh>(q, ShiftedLeft<2>(h)));
-      unit.SetWords(4 * part + 8, Joined<kLow, kHigh>(ShiftedRight<2>(q), ShiftedLeft<1>(h)));
-      unit.SetWords(4 * part + 16, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
-      unit.SetWords(4 * part + 24, Joined<kLow, kHigh>(ShiftedRight<6>(q), ShiftedRight<1>(h)));
+      unit.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<2>(h)));
+      unit.SetNumbers(part + 2, Joined<kLow, kHigh>(ShiftedRight<2>(q), ShiftedLeft<1>(h)));
+      unit.SetNumbers(part + 4, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
+      unit.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<6>(q), ShiftedRight<1>(h)));
     }
   }
 };
 
 // The head of q4_k and q5_k, {f16 d, dmin; u8 scales[12]}: scale and minimum of 6 bits for each 32 numbers.
 template <class Type>
-HWY_INLINE void SetScalesAndMinima(const std::byte* const* rows, std::int64_t at, int half, Unit<Type>& unit) {
+HWY_INLINE void SetScalesAndMinima(const RowPointers& rows, std::int64_t at, int half, Unit<Type>& unit) {
   const Words head = Turn(rows, at);
   const V d = HalfLow(head.w0), minus_dmin = hn::Neg(HalfHigh(head.w0));
   const VU six = Bits(0x3f3f3f3fu), top = Bits(0x30303030u);
@@ -127,55 +128,56 @@ HWY_INLINE void SetScalesAndMinima(const std::byte* const* rows, std::int64_t at
 
 // {head; u8 qs[128]}: each 32 bytes hold 64 numbers, the low nibbles first.
 struct Q4_K {
-  static constexpr int kUnit = 128, kSub = 32;
+  static constexpr int kBlock = 256, kBytes = 144, kStep = 128, kSub = 32;
   static constexpr std::uint32_t kMask = 0xf, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q4_K>& unit) {
-    const std::int64_t at = k / 256 * 144;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q4_K>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     SetScalesAndMinima(rows, at, half, unit);
-    for (int part = 0; part < 4; ++part) {
-      const Words q = Turn(rows, at + 16 + 64 * half + 16 * part);
-      const int first = part / 2 * 16 + part % 2 * 4;
-      unit.SetWords(first, q);
-      unit.SetWords(first + 8, ShiftedRight<4>(q));
+    for (std::size_t part = 0; part < 4; ++part) {
+      const Words q = TurnBytes(rows, at + 16 + 64 * half + 16 * part);
+      const std::size_t place = part / 2 * 4 + part % 2;
+      unit.SetNumbers(place, q);
+      unit.SetNumbers(place + 2, ShiftedRight<4>(q));
     }
   }
 };
 
 // {head; u8 qh[32]; u8 qs[128]}: as q4_k; bit j of qh is the fifth bit of the j-th 32.
 struct Q5_K {
-  static constexpr int kUnit = 128, kSub = 32;
+  static constexpr int kBlock = 256, kBytes = 176, kStep = 128, kSub = 32;
   static constexpr std::uint32_t kMask = 0x1f, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q5_K>& unit) {
-    const std::int64_t at = k / 256 * 176;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q5_K>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     SetScalesAndMinima(rows, at, half, unit);
     constexpr std::uint32_t kLow = 0x0f0f0f0fu, kHigh = 0x10101010u;
-    for (int part = 0; part < 2; ++part) {
-      const Words bits = Turn(rows, at + 16 + 16 * part);
+    for (std::size_t part = 0; part < 2; ++part) {
+      const Words bits = TurnBytes(rows, at + 16 + 16 * part);
       const Words h = half == 0 ? bits : ShiftedRight<4>(bits);
-      const Words q = Turn(rows, at + 48 + 64 * half + 16 * part), q2 = Turn(rows, at + 80 + 64 * half + 16 * part);
-      unit.SetWords(4 * part, Joined<kLow, kHigh>(q, ShiftedLeft<4>(h)));
-      unit.SetWords(4 * part + 8, Joined<kLow, kHigh>(ShiftedRight<4>(q), ShiftedLeft<3>(h)));
-      unit.SetWords(4 * part + 16, Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h)));
-      unit.SetWords(4 * part + 24, Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedLeft<1>(h)));
+      const Words q = TurnBytes(rows, at + 48 + 64 * half + 16 * part),
+                  q2 = TurnBytes(rows, at + 80 + 64 * half + 16 * part);
+      unit.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<4>(h)));
+      unit.SetNumbers(part + 2, Joined<kLow, kHigh>(ShiftedRight<4>(q), ShiftedLeft<3>(h)));
+      unit.SetNumbers(part + 4, Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h)));
+      unit.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedLeft<1>(h)));
     }
   }
 };
 
 // {u8 ql[128]; u8 qh[64]; i8 scales[16]; f16 d}. Of each 128 numbers: the low nibbles of 64 bytes, then the high ones.
 struct Q6_K {
-  static constexpr int kUnit = 128, kSub = 16;
+  static constexpr int kBlock = 256, kBytes = 210, kStep = 128, kSub = 16;
   static constexpr std::uint32_t kMask = 0x3f, kOffset = 32;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<Q6_K>& unit) {
-    const std::int64_t at = k / 256 * 210;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q6_K>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const V d = HalfHigh(Turn(rows, at + 194).w3);
     const Words scales = Turn(rows, at + 192);
-    const auto set = [&](int sub, VU w) HWY_ATTR {
+    const auto set = [&](std::size_t sub, VU w) HWY_ATTR {
       unit.SetScale(sub, hn::Mul(d, SignedByte<0>(w)));
       unit.SetScale(sub + 1, hn::Mul(d, SignedByte<1>(w)));
       unit.SetScale(sub + 2, hn::Mul(d, SignedByte<2>(w)));
@@ -184,13 +186,14 @@ struct Q6_K {
     set(0, half == 0 ? scales.w0 : scales.w2);
     set(4, half == 0 ? scales.w1 : scales.w3);
     constexpr std::uint32_t kLow = 0x0f0f0f0fu, kHigh = 0x30303030u;
-    for (int part = 0; part < 2; ++part) {
-      const Words q = Turn(rows, at + 64 * half + 16 * part), q2 = Turn(rows, at + 64 * half + 32 + 16 * part);
-      const Words h = Turn(rows, at + 128 + 32 * half + 16 * part);
-      unit.SetWords(4 * part, Joined<kLow, kHigh>(q, ShiftedLeft<4>(h)));
-      unit.SetWords(4 * part + 8, Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h)));
-      unit.SetWords(4 * part + 16, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
-      unit.SetWords(4 * part + 24, Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedRight<2>(h)));
+    for (std::size_t part = 0; part < 2; ++part) {
+      const Words q = TurnBytes(rows, at + 64 * half + 16 * part),
+                  q2 = TurnBytes(rows, at + 64 * half + 32 + 16 * part);
+      const Words h = TurnBytes(rows, at + 128 + 32 * half + 16 * part);
+      unit.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<4>(h)));
+      unit.SetNumbers(part + 2, Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h)));
+      unit.SetNumbers(part + 4, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
+      unit.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedRight<2>(h)));
     }
   }
 };
@@ -198,24 +201,24 @@ struct Q6_K {
 // {f16 d; u16 scales_h; u8 scales_l[4]; u8 qs[128]}: a scale of 6 bits, minus 32, for each 32 numbers, those as in
 // iq4_nl.
 struct IQ4_XS {
-  static constexpr int kUnit = 128, kSub = 32;
+  static constexpr int kBlock = 256, kBytes = 136, kStep = 128, kSub = 32;
   static constexpr std::uint32_t kMask = 0xff, kOffset = 128;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const std::byte* const* rows, std::int64_t k, Unit<IQ4_XS>& unit) {
-    const std::int64_t at = k / 256 * 136;
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<IQ4_XS>& unit) {
+    const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const Words head = Turn(rows, at);
     const V d = HalfLow(head.w0), offset = hn::Set(F32(), 32.0f);
     VU low = OfHalf<16>(head.w1, half);                      // 4 bits for each 32
     VU high = OfHalf<8>(hn::ShiftRight<16>(head.w0), half);  // 2 bits for each
-    for (int part = 0; part < 4; ++part) {
+    for (std::size_t part = 0; part < 4; ++part) {
       const VU six = hn::Or(hn::And(low, Bits(0xf)), hn::And(hn::ShiftLeft<4>(high), Bits(0x30)));
       unit.SetScale(part, hn::Mul(d, hn::Sub(SignedToFloat(six), offset)));
       low = hn::ShiftRight<4>(low);
       high = hn::ShiftRight<2>(high);
-      const Words q = Turn(rows, at + 8 + 64 * half + 16 * part);
-      unit.SetWords(8 * part, Iq4Lookup(q));
-      unit.SetWords(8 * part + 4, Iq4Lookup(ShiftedRight<4>(q)));
+      const Words q = TurnBytes(rows, at + 8 + 64 * half + 16 * part);
+      unit.SetNumbers(2 * part, Iq4Lookup(q));
+      unit.SetNumbers(2 * part + 1, Iq4Lookup(ShiftedRight<4>(q)));
     }
   }
 };

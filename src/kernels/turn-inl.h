@@ -25,15 +25,36 @@ using VU = hn::Vec<U32>;
 inline constexpr std::size_t kLanes = hn::MaxLanes(F32());
 static_assert(kLanes == 4 || kLanes == 8 || kLanes == 16);
 
-// 128-bit block b of the result: the 16 bytes at rows[4 b] + offset.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadBlocks(D d, const std::byte* const* rows, std::ptrdiff_t offset) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    return hn::BitCast(d,
-                       hn::LoadU(hn::Full128<std::uint8_t>(), reinterpret_cast<const std::uint8_t*>(*rows) + offset));
+inline constexpr std::int64_t kChain = 256;  // k in one chain: the canonical order, not a matter of tuning
+
+// Where kLanes rows start. A copy of one's own: stores of vectors may alias pointers in memory, but not these.
+struct RowPointers {
+  const std::byte* at[kLanes];
+
+  explicit HWY_INLINE RowPointers(const std::byte* const* rows) {
+    for (std::size_t i = 0; i < kLanes; ++i) at[i] = rows[i];
+  }
+};
+
+// 128-bit block b of the result: the 16 bytes at rows.at[kFirst + 4 b] + offset.
+template <std::size_t kFirst, class D>
+HWY_INLINE hn::Vec<D> LoadBlocks(D d, const RowPointers& rows, std::ptrdiff_t offset) {
+  constexpr std::size_t kCount = hn::MaxLanes(D());
+  if constexpr (kCount == 4) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(rows.at[kFirst]) + offset;
+    return hn::BitCast(d, hn::LoadU(hn::Full128<std::uint8_t>(), bytes));
   } else {
     const hn::Half<D> half;
-    return hn::Combine(d, LoadBlocks(half, rows + hn::MaxLanes(half), offset), LoadBlocks(half, rows, offset));
+    return hn::Combine(d, LoadBlocks<kFirst + kCount / 2>(half, rows, offset), LoadBlocks<kFirst>(half, rows, offset));
+  }
+}
+
+// Asks for bytes [begin, end) of rows, `ahead` bytes on. A panel's rows are too many streams for the processor to see.
+HWY_INLINE void Prefetch(const std::byte* const* rows, std::int64_t count, std::ptrdiff_t ahead, std::int64_t begin,
+                         std::int64_t end) {
+  if (ahead == 0) return;
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t b = begin; b < end; b += 64) __builtin_prefetch(rows[i] + ahead + b, 0, 2);
   }
 }
 
@@ -41,18 +62,35 @@ struct Words {
   VU w0, w1, w2, w3;
 };
 
-// Lane r of w_j: the 32-bit word j (little-endian) of the 16 bytes at rows[r] + offset.
-HWY_INLINE Words Turn(const std::byte* const* rows, std::ptrdiff_t offset) {
+HWY_INLINE Words TurnVectors(VU a, VU b, VU c, VU e) {
   const U32 d;
   const hn::Repartition<std::uint64_t, U32> d64;
-  const VU a = LoadBlocks(d, rows, offset), b = LoadBlocks(d, rows + 1, offset);
-  const VU c = LoadBlocks(d, rows + 2, offset), e = LoadBlocks(d, rows + 3, offset);
   const auto ab01 = hn::BitCast(d64, hn::InterleaveLower(d, a, b)),
              ab23 = hn::BitCast(d64, hn::InterleaveUpper(d, a, b));
   const auto ce01 = hn::BitCast(d64, hn::InterleaveLower(d, c, e)),
              ce23 = hn::BitCast(d64, hn::InterleaveUpper(d, c, e));
   return {hn::BitCast(d, hn::InterleaveLower(d64, ab01, ce01)), hn::BitCast(d, hn::InterleaveUpper(d64, ab01, ce01)),
           hn::BitCast(d, hn::InterleaveLower(d64, ab23, ce23)), hn::BitCast(d, hn::InterleaveUpper(d64, ab23, ce23))};
+}
+
+// Lane r of w_j: the 32-bit word j (little-endian) of the 16 bytes at rows.at[r] + offset.
+HWY_INLINE Words Turn(const RowPointers& rows, std::ptrdiff_t offset) {
+  const U32 d;
+  return TurnVectors(LoadBlocks<0>(d, rows, offset), LoadBlocks<1>(d, rows, offset), LoadBlocks<2>(d, rows, offset),
+                     LoadBlocks<3>(d, rows, offset));
+}
+
+HWY_INLINE Words Turn(const std::byte* const* rows, std::ptrdiff_t offset) { return Turn(RowPointers(rows), offset); }
+
+// The same with the bytes in another order: byte i of w_j is byte 4 i + j of the 16.
+HWY_INLINE Words TurnBytes(const RowPointers& rows, std::ptrdiff_t offset) {
+  alignas(16) static constexpr std::uint8_t kOrder[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+  const U32 d;
+  const hn::Repartition<std::uint8_t, U32> d8;
+  const auto order = hn::LoadDup128(d8, kOrder);
+  const auto in_order = [&](VU v) HWY_ATTR { return hn::BitCast(d, hn::TableLookupBytes(hn::BitCast(d8, v), order)); };
+  return TurnVectors(in_order(LoadBlocks<0>(d, rows, offset)), in_order(LoadBlocks<1>(d, rows, offset)),
+                     in_order(LoadBlocks<2>(d, rows, offset)), in_order(LoadBlocks<3>(d, rows, offset)));
 }
 
 // The f16 in the low half of each lane, exactly.

@@ -33,8 +33,9 @@ HWY_INLINE void UnpackOneByOne(const std::byte* const* rows, std::int64_t begin,
 inline void UnpackF32(const std::byte* const* rows, std::int64_t begin, std::int64_t end, float* out,
                       std::size_t stride) {
   const F32 d;
+  const RowPointers pointers(rows);
   for (; begin + 4 <= end; begin += 4, out += 4 * stride) {
-    const Words w = Turn(rows, begin * 4);
+    const Words w = Turn(pointers, begin * 4);
     hn::Store(hn::BitCast(d, w.w0), d, out);
     hn::Store(hn::BitCast(d, w.w1), d, out + stride);
     hn::Store(hn::BitCast(d, w.w2), d, out + 2 * stride);
@@ -60,17 +61,19 @@ HWY_INLINE void StorePairs(const Words& w, const Low& low, const High& high, flo
 inline void UnpackBF16(const std::byte* const* rows, std::int64_t begin, std::int64_t end, float* out,
                        std::size_t stride) {
   const F32 d;
+  const RowPointers pointers(rows);
   const auto low = [&](VU w) HWY_ATTR { return hn::BitCast(d, hn::ShiftLeft<16>(w)); };
   const auto high = [&](VU w) HWY_ATTR { return hn::BitCast(d, hn::And(w, Bits(0xffff0000u))); };
-  for (; begin + 8 <= end; begin += 8, out += 8 * stride) StorePairs(Turn(rows, begin * 2), low, high, out, stride);
+  for (; begin + 8 <= end; begin += 8, out += 8 * stride) StorePairs(Turn(pointers, begin * 2), low, high, out, stride);
   UnpackOneByOne<std::uint16_t>(rows, begin, end, out, stride, [](std::uint16_t v) { return f32_from_bf16(v); });
 }
 
 inline void UnpackF16(const std::byte* const* rows, std::int64_t begin, std::int64_t end, float* out,
                       std::size_t stride) {
+  const RowPointers pointers(rows);
   const auto low = [](VU w) HWY_ATTR { return HalfLow(w); };
   const auto high = [](VU w) HWY_ATTR { return HalfHigh(w); };
-  for (; begin + 8 <= end; begin += 8, out += 8 * stride) StorePairs(Turn(rows, begin * 2), low, high, out, stride);
+  for (; begin + 8 <= end; begin += 8, out += 8 * stride) StorePairs(Turn(pointers, begin * 2), low, high, out, stride);
   UnpackOneByOne<std::uint16_t>(rows, begin, end, out, stride, [](std::uint16_t v) { return f32_from_f16(v); });
 }
 

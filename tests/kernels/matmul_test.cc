@@ -66,7 +66,7 @@ TEST(Matmul, EveryTypeIsTheCanonicalSumToTheBit) {
     const std::int64_t block = info(type).block_elements;
     for (std::int64_t cols : {block, std::int64_t{96}, std::int64_t{256}, std::int64_t{288}, std::int64_t{768}}) {
       if (cols % block != 0) continue;
-      for (std::int64_t outputs : {1, 23, 50, 97}) {
+      for (std::int64_t outputs : {1, 23, 97}) {
         const StoredMatrix w(type, outputs, cols);
         const std::vector<float> x = random_rows(12, cols), expected = canonical(w(), x, 12);
         on_each_target([&](const std::string&) {
