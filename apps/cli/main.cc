@@ -1,5 +1,6 @@
 // regard VERB MODEL [options]: finds the verb, runs it, and turns what went wrong into one line and an exit status.
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -64,6 +65,14 @@ int run(const Words& words) {
               meant.empty() ? "regard --help lists the verbs" : fmt::format("did you mean {}?", meant));
 }
 
+// A standard stream that was closed would give its number to the next file opened, and what is meant for a person would
+// go into that file.
+void occupy_standard_streams() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+      return;
+}
+
 // One line, whatever a name held.
 int report(const Error& error) {
   const std::string text = error.hint.empty() ? error.message : error.message + ": " + error.hint;
@@ -84,6 +93,7 @@ int report(const Error& error) {
 int main(int argc, char** argv) {
   using namespace regard;
   try {
+    cli::occupy_standard_streams();
     cli::watch_for_interrupts();
     const int status = cli::run({argv + 1, argv + argc});
     if (std::fflush(stdout) != 0) throw Error(ErrorCode::io, "cannot write standard output");

@@ -94,15 +94,6 @@ Plan plan(const Choice& choice, const ModelConfig& config, std::int64_t tokens) 
 
   const std::int64_t weights =
       std::ssize(request.layers) * std::ssize(request.heads) * std::ssize(request.rows) * tokens;
-  if (!choice.statistics && weights > kManyWeights) {
-    std::erase(request.statistics, Statistic::weights);
-    remark(choice.options,
-           fmt::format("regard: the weights of {} rows are {}; they are left out. To have them: --stats "
-                       "lse,entropy,column_sum,weights,top",
-                       request.rows.size(), human_bytes(weights * 4)));
-  }
-  plan.asked = request.statistics;
-
   // A page shows a few rows, by their weights; the sink is found by the column sums.
   const Options& options = choice.options;
   const bool page_only = !options.json && options.outputs.empty();
@@ -110,13 +101,20 @@ Plan plan(const Choice& choice, const ModelConfig& config, std::int64_t tokens) 
       page_only || std::any_of(options.outputs.begin(), options.outputs.end(), [](const std::string& path) {
         return path.ends_with(".svg") || path.ends_with(".html");
       });
-  if (!request.has(Statistic::column_sum)) request.statistics.push_back(Statistic::column_sum);
-  if (page && !request.has(Statistic::weights)) {
-    if (weights > kManyWeights)
-      throw Error(ErrorCode::usage, fmt::format("{} rows are too many to look at", request.rows.size()),
-                  "choose fewer --rows, or write --json or -o FILE.npz");
-    request.statistics.push_back(Statistic::weights);
+  const bool many = weights > kManyWeights;
+  if (page && many && (!choice.statistics || !request.has(Statistic::weights)))
+    throw Error(ErrorCode::usage, fmt::format("{} rows are too many to look at", request.rows.size()),
+                "choose fewer --rows, or write --json or -o FILE.npz");
+  if (!choice.statistics && many) {
+    std::erase(request.statistics, Statistic::weights);
+    remark(choice.options,
+           fmt::format("regard: the weights of {} rows are {}; they are left out. To have them: --stats "
+                       "lse,entropy,column_sum,weights,top",
+                       request.rows.size(), human_bytes(weights * 4)));
   }
+  plan.asked = request.statistics;
+  if (!request.has(Statistic::column_sum)) request.statistics.push_back(Statistic::column_sum);
+  if (page && !request.has(Statistic::weights)) request.statistics.push_back(Statistic::weights);
   return plan;
 }
 
@@ -184,12 +182,15 @@ int run_read(const Words& words) {
   result.sink = find_sink(result.reading.column_sum.view());
 
   constexpr int kFileColumns = 100;
-  const auto drawn = [&] { return read_page(result, {.width = kFileColumns}); };
+  const auto drawn = [&] {
+    return read_page(result, {.width = kFileColumns, .statistics = choice.statistics.has_value()});
+  };
   deliver(options, {.json = [&](Output& out) { write_json(out, result); },
                     .page =
                         [&](const Terminal& terminal) {
-                          return read_page(result,
-                                           {.width = terminal.columns, .coloured = terminal.colours != Colours::none});
+                          return read_page(result, {.width = terminal.columns,
+                                                    .coloured = terminal.colours != Colours::none,
+                                                    .statistics = choice.statistics.has_value()});
                         },
                     .files = {{".npz", [&](Output& out) { write_npz(out, result); }},
                               {".csv", [&](Output& out) { write_csv(out, result); }},

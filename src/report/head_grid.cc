@@ -39,7 +39,7 @@ Piece cell(const HeadGrid& grid, const HeadRead& read, const std::map<std::int64
   }
   const auto letter = letters.find(read.key);
   const std::string text = letter == letters.end() ? "+" : std::string(1, letter->second);
-  return {padded(text, columns), columns, heat(read.weight), std::move(note)};
+  return {padded(text, columns), columns, {.heat = read.weight}, std::move(note)};
 }
 
 void add_layer_numbers(Page& page, const HeadGrid& grid, std::size_t begin, std::size_t end, int label, int columns) {
@@ -56,9 +56,9 @@ void add_layer_numbers(Page& page, const HeadGrid& grid, std::size_t begin, std:
 void add_scale(Page& page) {
   Line& line = page.add_line("  ");
   for (const double value : {0.1, 0.3, 0.5, 0.7, 0.9}) {
-    line.push_back(piece(fmt::format(" {:.1f} ", value), heat(value)));
+    line.push_back(piece(fmt::format(" {:.1f} ", value), {.heat = value}));
   }
-  line.push_back(piece("  strongest read, the sink aside;  · below 0.1", kFaint));
+  line.push_back(piece("  strongest read;  · below 0.1", kFaint));
 }
 
 }  // namespace

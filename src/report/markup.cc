@@ -1,5 +1,10 @@
 #include "report/markup.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 namespace regard {
 
 std::string markup_text(std::string_view text) {
@@ -27,6 +32,30 @@ std::string markup_text(std::string_view text) {
     }
   }
   return escaped;
+}
+
+std::string markup_colour(Colour colour) {
+  return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
+}
+
+std::string heat_class(double heat) {
+  if (!(heat > kFaintestShade)) return {};
+  const int step = static_cast<int>(std::lround(std::min(heat, 1.0) * kHeatSteps));
+  return "h" + std::to_string(std::max(step, 1));
+}
+
+std::string heat_rules(bool svg) {
+  const auto rules = [&](Background background) {
+    std::string text;
+    for (int step = 1; step <= kHeatSteps; ++step) {
+      const Shade s = shade(static_cast<double>(step) / kHeatSteps, background);
+      text += svg ? fmt::format("rect.h{0}{{fill:{1}}}text.h{0}{{fill:{2}}}\n", step, markup_colour(s.paper),
+                                markup_colour(s.ink))
+                  : fmt::format(".h{}{{background:{};color:{}}}\n", step, markup_colour(s.paper), markup_colour(s.ink));
+    }
+    return text;
+  };
+  return rules(Background::light) + "@media (prefers-color-scheme:dark){\n" + rules(Background::dark) + "}\n";
 }
 
 }  // namespace regard

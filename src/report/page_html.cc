@@ -8,23 +8,17 @@
 namespace regard {
 namespace {
 
-std::string css(const Piece& piece) {
-  const auto hex = [](Colour c) { return fmt::format("#{:02x}{:02x}{:02x}", c.red, c.green, c.blue); };
+void write_piece(Output& out, const Piece& piece) {
+  std::string classes = heat_class(piece.style.heat);
+  if (piece.style.bold) classes += " bold";
+  if (piece.style.faint) classes += " faint";
   std::string style;
-  if (piece.style.paper) style += "background:" + hex(*piece.style.paper) + ';';
-  if (piece.style.ink) style += "color:" + hex(*piece.style.ink) + ';';
+  if (piece.style.ink) style += "color:" + markup_colour(*piece.style.ink) + ';';
   // A font's wide characters need not be two columns wide: such a piece gets its width from here.
   if (piece.columns != static_cast<int>(piece.text.size())) style += fmt::format("width:{}ch;", piece.columns);
-  return style;
-}
-
-void write_piece(Output& out, const Piece& piece) {
-  const std::string style = css(piece);
-  if (style.empty() && piece.note.empty() && !piece.style.bold && !piece.style.faint)
-    return out.write(markup_text(piece.text));
+  if (classes.empty() && style.empty() && piece.note.empty()) return out.write(markup_text(piece.text));
   std::string tag = "<span";
-  if (piece.style.bold || piece.style.faint)
-    tag += fmt::format(" class=\"{}\"", piece.style.bold ? piece.style.faint ? "bold faint" : "bold" : "faint");
+  if (!classes.empty()) tag += " class=\"" + classes + '"';
   if (!style.empty()) tag += " style=\"" + style + '"';
   if (!piece.note.empty()) tag += " title=\"" + markup_text(piece.note) + '"';
   out.write(tag + '>' + markup_text(piece.text) + "</span>");
@@ -40,8 +34,8 @@ void write_html(Output& out, const Page& page) {
             "body{margin:2em;background:#fff;color:#1f2328}\n"
             "pre{font:14px/1.35 'DejaVu Sans Mono',Menlo,Consolas,monospace}\n"
             "span{display:inline-block;white-space:pre}.bold{font-weight:bold}.faint{color:#6e7781}\n"
-            "@media (prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}.faint{color:#8b949e}}\n"
-            "</style>\n<pre>");
+            "@media (prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}.faint{color:#8b949e}}\n" +
+            heat_rules(false) + "</style>\n<pre>");
   for (const Line& line : page.lines) {
     for (const Piece& piece : line) write_piece(out, piece);
     out.write("\n");

@@ -10,22 +10,25 @@ namespace {
 
 constexpr double kCellWidth = 8.4, kLineHeight = 19, kBaseline = 14, kMargin = 16;
 
-std::string hex(Colour colour) { return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue); }
+// Neighbouring classes as one attribute.
+std::string classes(const Piece& piece) {
+  std::string names = heat_class(piece.style.heat);
+  if (piece.style.bold) names += names.empty() ? "bold" : " bold";
+  if (piece.style.faint) names += names.empty() ? "faint" : " faint";
+  return names.empty() ? "" : " class=\"" + names + '"';
+}
 
 void draw(Output& out, const Piece& piece, double x, double y) {
   const double width = piece.columns * kCellWidth;
-  if (piece.style.paper)
-    out.write(fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"/>\n", x, y, width,
-                          kLineHeight, hex(*piece.style.paper)));
+  const std::string note = piece.note.empty() ? "" : "<title>" + markup_text(piece.note) + "</title>";
+  if (const std::string heat = heat_class(piece.style.heat); !heat.empty())
+    out.write(fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\">{}</rect>\n",
+                          heat, x, y, width, kLineHeight, note));
   if (piece.text.find_first_not_of(' ') == std::string::npos) return;
-  std::string attributes;
-  if (piece.style.ink) attributes += fmt::format(" style=\"fill:{}\"", hex(*piece.style.ink));
-  if (piece.style.bold) attributes += " font-weight=\"bold\"";
-  if (piece.style.faint) attributes += " class=\"faint\"";
-  out.write(fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\"{}>", x,
-                        y + kBaseline, width, attributes));
-  if (!piece.note.empty()) out.write("<title>" + markup_text(piece.note) + "</title>");
-  out.write(markup_text(piece.text) + "</text>\n");
+  const std::string ink = piece.style.ink ? " style=\"fill:" + markup_colour(*piece.style.ink) + '"' : "";
+  out.write(fmt::format(
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\"{}{}>{}{}</text>\n", x,
+      y + kBaseline, width, classes(piece), ink, note, markup_text(piece.text)));
 }
 
 }  // namespace
@@ -42,9 +45,9 @@ void write_svg(Output& out, const Page& page) {
   out.write(
       "<style>\n"
       "text{font:14px 'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1f2328;white-space:pre}\n"
-      ".page{fill:#fff}.faint{fill:#6e7781}\n"
-      "@media (prefers-color-scheme:dark){text{fill:#e6edf3}.page{fill:#0d1117}.faint{fill:#8b949e}}\n"
-      "</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
+      ".bold{font-weight:bold}.page{fill:#fff}text.faint{fill:#6e7781}\n"
+      "@media (prefers-color-scheme:dark){text{fill:#e6edf3}.page{fill:#0d1117}text.faint{fill:#8b949e}}\n" +
+      heat_rules(true) + "</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
   double y = kMargin;
   for (const Line& line : page.lines) {
     double x = kMargin;

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kStrongest = 12;
 constexpr std::size_t kMostRead = 5;
 constexpr std::size_t kFirstHeads = 4;
+constexpr Colour kBar{228, 112, 20};  // a middle orange: clear on dark and on light
 constexpr Style kTitle{.bold = true};
 constexpr Style kFaint{.faint = true};
 
@@ -75,7 +76,7 @@ void add_shaded_text(Page& page, const RowView& view) {
 void add_sink(Page& page, const RowView& view) {
   if (!view.sink) return;
   Line& line = page.add_line("sink  ", kFaint);
-  line.push_back(piece(fmt::format("{} at {}", view.text(*view.sink), *view.sink)));
+  line.push_back(piece(fmt::format("{} {}", *view.sink, view.text(*view.sink))));
   line.push_back(piece(fmt::format(" took {}; what follows is without it", percent(view.summary.sink_share)), kFaint));
 }
 
@@ -89,8 +90,8 @@ void add_most_read(Page& page, const RowView& view) {
                     [&](std::size_t a, std::size_t b) { return share[a] != share[b] ? share[a] > share[b] : a < b; });
   page.add_line("most  ", kFaint);
   for (std::size_t i = 0; i < n; ++i) {
-    const Piece next = piece(fmt::format("{} at {} {}   ", view.text(static_cast<std::int64_t>(order[i])), order[i],
-                                         percent(share[order[i]])));
+    const Piece next = piece(
+        fmt::format("{} {} {}   ", order[i], view.text(static_cast<std::int64_t>(order[i])), percent(share[order[i]])));
     if (columns(page.lines.back()) + next.columns > view.options.width) page.add_line("      ");
     page.lines.back().push_back(next);
   }
@@ -111,7 +112,7 @@ void add_strongest(Page& page, const RowView& view) {
   for (std::size_t i = 0; i < n; ++i) {
     const HeadRead& read = view.summary.strongest[i];
     Line& line = page.add_line(padded(texts[i], widest));
-    if (room >= 8) line.push_back(piece("  " + bar(read.weight, room), {.ink = heat_colour(read.weight)}));
+    if (room >= 8) line.push_back(piece("  " + bar(read.weight, room), {.ink = kBar}));
   }
 }
 
@@ -202,7 +203,8 @@ Page read_page(const ReadResult& result, const ReadPageOptions& options) {
     page.add_line(fmt::format("{} of {} rows are shown; --json and -o FILE hold all", options.most_rows, rows.size()),
                   kFaint);
   }
-  add_statistics(page, result);
+  if (options.statistics) add_statistics(page, result);
+  fit(page, options.width);
   return page;
 }
 

@@ -36,6 +36,7 @@ struct ReadPageOptions {
   int width = 80;
   bool coloured = true;
   std::size_t most_rows = 3;  // of the chosen ones, the first
+  bool statistics = false;    // also the heads in which each statistic that was asked for is highest
 };
 Page read_page(const ReadResult& result, const ReadPageOptions& options);
 

@@ -14,8 +14,6 @@
 namespace regard {
 namespace {
 
-constexpr double kInvisible = 0.02;
-
 // A line of the layout and what it stands for.
 struct LaidLine {
   Line line;
@@ -80,9 +78,7 @@ class Layouter {
   int used() const { return columns(lines_.back().line); }
 
   void append(std::string_view part, const ShadedToken& token, bool first) {
-    Style style = heat(token.value);
-    style.bold = token.marked;
-    style.faint = token.faint;
+    const Style style{.heat = token.value, .bold = token.marked, .faint = token.faint};
     LaidLine& laid = lines_.back();
     laid.line.push_back(piece(std::string(part), style, token.note));
     laid.values.push_back(token.value);
@@ -118,7 +114,7 @@ std::vector<bool> chosen_lines(const std::vector<LaidLine>& lines, int most) {
 // The bars under a line; empty when there is nothing to show.
 Line bars_under(const LaidLine& laid) {
   Line line;
-  if (laid.strongest <= kInvisible) return line;
+  if (laid.strongest <= kFaintestShade) return line;
   for (std::size_t i = 0; i < laid.line.size(); ++i) {
     const std::string glyph = bar_glyph(laid.values[i]);
     std::string text;
@@ -180,7 +176,7 @@ std::vector<Line> shaded_text(std::span<const ShadedToken> tokens, const ShadedT
 
 std::string bar_glyph(double value) {
   constexpr std::array<const char*, 8> kGlyphs = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  if (!(value > kInvisible)) return " ";
+  if (!(value > kFaintestShade)) return " ";
   return kGlyphs[static_cast<std::size_t>(std::clamp(static_cast<int>(value * 8), 0, 7))];
 }
 

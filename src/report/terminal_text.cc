@@ -78,8 +78,13 @@ std::string terminal_text(const Line& line, Colours colours) {
     if (colours != Colours::none) {
       if (piece.style.bold) append(codes, "1");
       if (piece.style.faint) append(codes, "2");
-      if (piece.style.ink) append(codes, colour_code(*piece.style.ink, colours, false));
-      if (piece.style.paper) append(codes, colour_code(*piece.style.paper, colours, true));
+      if (piece.style.heat > kFaintestShade) {
+        const Shade shading = shade(piece.style.heat, Background::unknown);
+        append(codes, colour_code(shading.ink, colours, false));
+        append(codes, colour_code(shading.paper, colours, true));
+      } else if (piece.style.ink) {
+        append(codes, colour_code(*piece.style.ink, colours, false));
+      }
     }
     if (codes.empty()) {
       text += piece.text;

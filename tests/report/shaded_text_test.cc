@@ -51,8 +51,8 @@ TEST(ShadedText, ShadesAreOnTheRightColumns) {
   EXPECT_EQ(plain(lines), "漢字 Maryx\n    █████▅\n");
   const auto coloured = shaded_text(tokens({{"漢字", 0}, {" Mary", 1}}), {.width = 40});
   ASSERT_EQ(coloured.size(), 1u);
-  EXPECT_FALSE(coloured[0][0].style.paper);
-  EXPECT_EQ(coloured[0][1].style.paper, heat_colour(1));
+  EXPECT_EQ(coloured[0][0].style.heat, 0);
+  EXPECT_EQ(coloured[0][1].style.heat, 1);
 }
 
 TEST(ShadedText, ALongTextKeepsItsEndsAndItsStrongestLines) {
@@ -63,8 +63,7 @@ TEST(ShadedText, ALongTextKeepsItsEndsAndItsStrongestLines) {
   const std::string shown = plain(lines);
   ASSERT_EQ(lines.size(), 8u) << shown;
   EXPECT_NE(shown.find("498 lines (498 tokens)"), std::string::npos) << shown;
-  EXPECT_TRUE(
-      std::any_of(lines.begin(), lines.end(), [](const Line& line) { return line[0].style.paper == heat_colour(1); }));
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const Line& line) { return line[0].style.heat == 1; }));
 }
 
 TEST(ShadedText, NothingGivesOneEmptyLine) { EXPECT_EQ(plain(shaded_text({}, {})), "\n"); }

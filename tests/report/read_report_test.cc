@@ -1,0 +1,174 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "report/head_grid.h"
+#include "report/read_result.h"
+#include "report/row_summary.h"
+#include "support/errors.h"
+
+namespace regard {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// "When Mary gave it 漢", read by heads 0 and 2 of layers 3 and 10; the row is the last, the sink the first.
+ReadResult sample() {
+  ReadResult result;
+  result.model = {.name = "tiny", .family = "llama", .config = ModelConfig{}};
+  result.model.config->layers = 12;
+  for (const char* text : {"When", " Mary", " gave", " it", " \xe6", "\xbc\xa2"}) result.tokens.push_back({7, text});
+  Reading& reading = result.reading;
+  reading.request.layers = {3, 10};
+  reading.request.heads = {0, 2};
+  reading.request.rows = {5};
+  reading.tokens = 6;
+  const float weights[4][6] = {{0.9f, 0.05f, 0.05f, 0, 0, 0},
+                               {0.5f, 0.5f, 0, 0, 0, 0},
+                               {0.1f, 0.83f, 0, 0, 0.04f, 0.03f},
+                               {0.6f, 0, 0.2f, 0.2f, 0, 0}};
+  reading.weights = Tensor<float, 4>({2, 2, 1, 6});
+  std::copy_n(&weights[0][0], 24, reading.weights.data());
+  reading.top_weight = Tensor<float, 4>({2, 2, 1, 3});
+  reading.top_key = Tensor<std::int32_t, 4>({2, 2, 1, 3});
+  for (std::int64_t i = 0; i < reading.top_key.size(); ++i) reading.top_key.data()[i] = -1;
+  reading.top_key(1, 0, 0, 0) = 1;
+  reading.top_weight(1, 0, 0, 0) = 0.83f;
+  reading.column_sum = Tensor<float, 3>({2, 2, 6});
+  reading.per_row[Statistic::entropy] = Tensor<float, 3>({2, 2, 6});
+  reading.per_row[Statistic::entropy](1, 1, 5) = kNan;
+  reading.mean[Statistic::entropy] = Tensor<float, 2>({2, 2});
+  reading.mean[Statistic::entropy](1, 0) = 1.25f;
+  result.asked = {Statistic::entropy, Statistic::column_sum, Statistic::weights, Statistic::top};
+  result.next = {{{9, " Mary"}, 12.5f, std::log(0.92)}};
+  result.sink = AttentionSink{0, 0.75, 0.525};
+  return result;
+}
+
+std::string plain(const Page& page) {
+  std::string text;
+  for (const Line& line : page.lines) text += terminal_text(line, Colours::none) + '\n';
+  return text;
+}
+
+TEST(RowSummary, SharesAreWithoutTheSink) {
+  const ReadResult result = sample();
+  const View<const float, 4> weights = result.reading.weights.view();
+  const View<const float, 3> row(weights.data, {2, 2, 6});
+  const RowSummary summary = summarise_row(row, 0);
+  EXPECT_NEAR(summary.sink_share, (0.9 + 0.5 + 0.1 + 0.6) / 4, 1e-7);
+  EXPECT_EQ(summary.share[0], 0);
+  EXPECT_NEAR(summary.share[1], (0.05 + 0.5 + 0.83) / 1.9, 1e-6);
+  double sum = 0;
+  for (const double share : summary.share) sum += share;
+  EXPECT_NEAR(sum, 1, 1e-12);
+  ASSERT_EQ(summary.strongest.size(), 4u);
+  EXPECT_EQ(summary.strongest[0].key, 1);
+  EXPECT_EQ(summary.strongest[0].layer, 1);
+  EXPECT_EQ(summary.heads[3].key, 2);  // the first of equals
+  EXPECT_EQ(summary.heads[0].sink, 0.9f);
+
+  const RowSummary with = summarise_row(row, std::nullopt);
+  EXPECT_EQ(with.sink_share, 0);
+  EXPECT_EQ(with.strongest[0].key, 0);
+}
+
+TEST(RowSummary, ARowThatReadsNothing) {
+  const std::vector<float> zeros(8, 0.0f);
+  const RowSummary summary = summarise_row({zeros.data(), {2, 2, 2}}, 0);
+  EXPECT_TRUE(summary.strongest.empty());
+  EXPECT_EQ(summary.share, (std::vector<double>{0, 0}));
+}
+
+TEST(ReadPage, SaysWhatWasRead) {
+  const std::string text = plain(read_page(sample(), {.width = 80, .coloured = false, .statistics = true}));
+  for (const char* part : {"next token", "\" Mary\"   92.0 %", "When Mary gave it 漢", "sink  0 \"When\" took 52.5 %",
+                           "layer 10 head 0: \"\\xBC\\xA2\" <- \" Mary\" 0.83", "layer 3 head 2: ", "entropy",
+                           "10.0 1.25", "only: column_sum"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  // The bars under the text: nothing under the sink, the most under " Mary".
+  EXPECT_NE(text.find("\n    █████"), std::string::npos) << text;
+}
+
+TEST(ReadPage, FitsAnyWidth) {
+  for (int width = 20; width < 120; width += 7)
+    for (const Line& line : read_page(sample(), {.width = width}).lines)
+      EXPECT_LE(columns(line), width) << terminal_text(line, Colours::none);
+}
+
+TEST(ReadPage, TheFirstRowHasNoSinkButItself) {
+  ReadResult result = sample();
+  result.reading.request.rows = {0};
+  const std::string text = plain(read_page(result, {}));
+  EXPECT_EQ(text.find("sink  "), std::string::npos) << text;
+}
+
+TEST(ReadPage, NeedsWeights) {
+  ReadResult result = sample();
+  result.reading.weights = {};
+  testing::expect_error(ErrorCode::usage, {"weights"}, [&] { read_page(result, {}); });
+}
+
+TEST(HeadGrid, ManyLayersAreFoldedAndLettersFollowTheText) {
+  std::vector<std::int64_t> layers(100), heads(12);
+  for (std::size_t i = 0; i < layers.size(); ++i) layers[i] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < heads.size(); ++i) heads[i] = static_cast<std::int64_t>(i);
+  std::vector<TokenPiece> tokens;
+  for (int i = 0; i < 40; ++i) tokens.push_back({i, "w" + std::to_string(i)});
+  std::vector<HeadRead> reads;
+  for (std::int64_t l = 0; l < 100; ++l)
+    for (std::int64_t h = 0; h < 12; ++h)
+      reads.push_back({l, h, (l * 12 + h) % 40, 0.05f + 0.001f * static_cast<float>(l * 9)});
+  Page page;
+  add_head_grid(page, {.layers = layers, .heads = heads, .tokens = tokens, .reads = reads, .width = 60});
+  int grid_lines = 0;
+  for (const Line& line : page.lines) {
+    EXPECT_LE(columns(line), 60) << terminal_text(line, Colours::none);
+    grid_lines += terminal_text(line, Colours::none).starts_with("head ");
+  }
+  EXPECT_EQ(grid_lines, 24);  // 100 layers in two blocks
+  const std::string text = plain(page);
+  EXPECT_NE(text.find("A \"w"), std::string::npos);
+  EXPECT_NE(text.find("+ another"), std::string::npos);  // more positions than letters
+}
+
+TEST(ReadJson, HoldsWhatWasAsked) {
+  Output out = Output::to_memory();
+  write_json(out, sample());
+  out.finish();
+  const auto document = nlohmann::json::parse(out.text());
+  EXPECT_EQ(document["verb"], "read");
+  EXPECT_EQ(document["layers"], (std::vector<int>{3, 10}));
+  EXPECT_EQ(document["weights"][1][0][0].size(), 6u);
+  EXPECT_EQ(static_cast<float>(document["weights"][1][0][0][1].get<double>()), 0.83f);
+  EXPECT_TRUE(document["entropy"][1][1][5].is_null());
+  EXPECT_EQ(document["top"].size(), 4u);
+  EXPECT_EQ(document["top"][2]["layer"], 10);
+  EXPECT_EQ(document["top"][2]["reads"].size(), 1u);
+  EXPECT_EQ(document["top"][0]["reads"].size(), 0u);
+  EXPECT_FALSE(document.contains("lse"));
+  EXPECT_FALSE(document.contains("resid"));
+  EXPECT_EQ(document["tokens"][4]["text"], " \\xE6");
+  EXPECT_EQ(document["tokens"][4]["bytes"], "20e6");
+  EXPECT_EQ(document["attention_sink"]["position"], 0);
+  EXPECT_EQ(document["mean"]["entropy"][1][0], 1.25);
+}
+
+TEST(ReadCsv, NeedsWeightsAndHoldsThem) {
+  ReadResult result = sample();
+  Output out = Output::to_memory();
+  write_csv(out, result);
+  out.finish();
+  EXPECT_NE(out.text().find("10,0,5,\"\\xBC\\xA2\",1,\" Mary\",0.829999983\r\n"), std::string::npos);
+  result.asked = {Statistic::entropy};
+  testing::expect_error(ErrorCode::usage, {"weights"}, [&] {
+    Output none = Output::to_memory();
+    write_csv(none, result);
+  });
+}
+
+}  // namespace
+}  // namespace regard
