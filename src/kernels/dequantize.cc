@@ -201,8 +201,8 @@ Widen widen_of(DType type) {
 void dequantize(const Matrix& w, std::int64_t row, std::int64_t begin, std::int64_t count, float* out) {
   const DTypeInfo& type = info(w.dtype);
   if (row < 0 || row >= w.rows || begin < 0 || count < 0 || begin > w.cols - count)
-    throw Error(ErrorCode::bad_input, fmt::format("row {}, numbers {} .. {} of weights of {} x {}", row, begin,
-                                                  begin + count, w.rows, w.cols));
+    throw Error(ErrorCode::bad_input, fmt::format("{} numbers from {} of row {} do not lie in weights of {} x {}",
+                                                  count, begin, row, w.rows, w.cols));
   if (begin % type.block_elements != 0 || count % type.block_elements != 0)
     throw Error(ErrorCode::bad_input, fmt::format("{} numbers from {} are not whole {} blocks of {}", count, begin,
                                                   type.name, type.block_elements));
