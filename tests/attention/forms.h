@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <string>
@@ -98,11 +99,12 @@ class PatternReader final : public Reader {
       }
     }
     complain(sound, "a tile within one block of keys");
-    complain(seen, "a key that some lane sees");
+    if (!seen) ++unseen;
   }
   void finish() override { ++finished; }
 
   int finished = 0;
+  std::atomic<int> unseen = 0;  // tiles of which no lane sees a key
   // Broken promises by name; tile() may run on any thread, so it cannot say them itself.
   std::vector<std::string> complaints() const {
     const std::lock_guard lock(mutex_);
