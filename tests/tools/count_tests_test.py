@@ -68,6 +68,17 @@ class CountTests(unittest.TestCase):
             (pathlib.Path(folder) / "a.json").write_text('{"testsuites": [', encoding="utf-8")
             self.assertEqual(count_tests.cases_of(pathlib.Path(folder) / "a.json"), [])
 
+    def test_cases_of_scripts_are_added_up(self):
+        ran = "....\n------\nRan {} tests in 0.1s\n\n{}\n"
+        for text, counts in [(ran.format(4, "OK"), (4, 0, 0)), (ran.format(4, "OK (skipped=3)"), (1, 0, 3)),
+                             (ran.format(9, "FAILED (failures=1, errors=2, skipped=1)"), (5, 3, 1)),
+                             (ran.format(2, "FAILED (unexpected successes=1)"), (1, 1, 0)),
+                             ("Ran 1 test in 0.1s\n\nOK\n", (1, 0, 0)), ("hello", (0, 0, 0)),
+                             ("Ran 3 tests in 0.1s\n\nOK\nand then it died", (0, 0, 0))]:
+            with self.subTest(text):
+                went = [how for _, how in count_tests.cases_of_script(text)]
+                self.assertEqual(tuple(went.count(how) for how in ("passed", "failed", "skipped")), counts)
+
     def test_nothing_run_is_a_failure(self):
         self.assertEqual(run({}, {}), ("0 passed, 0 failed, 0 skipped", 1))
 
