@@ -216,6 +216,7 @@ void ReadingTap::take_sums() {
     reading_.column_sum = Tensor<float, 3>({L, H, T});
     for (std::int64_t i = 0; i < column_sums_.size(); ++i)
       reading_.column_sum.data()[i] = static_cast<float>(from_fixed(column_sums_.data()[i]));
+    column_sums_ = {};
   }
   if (reading_.request.has(Statistic::distances)) {
     reading_.distance_edges = log2_edges(T);
