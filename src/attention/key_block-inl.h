@@ -87,21 +87,66 @@ inline void CopyRows(const Rows& rows, int count, std::int64_t channels, float* 
   }
 }
 
-// Channels [channel, channel + kWidth) of each value row as one strip, zero behind `channels`.
+// Floats from one strip of kWidth channels to the next: room for a block of keys, and not a power of two.
+constexpr std::int64_t StripStep(int width) { return kKeyBlock * width + 16; }
+
+// Channels [channel, channels) of each value row as strips [ceil(channels / kWidth)][StripStep(kWidth)], zero behind
+// the last. Four rows at a time, so that rows are read and strips written in whole cache lines.
 template <int kWidth>
-inline void PackStrip(const std::byte* const* v, int keys, std::int64_t channel, std::int64_t channels, float* strip) {
+inline void PackStrips(const std::byte* const* v, int keys, std::int64_t channel, std::int64_t channels,
+                       float* strips) {
   const hn::FixedTag<float, 4> d4;
-  const auto whole = static_cast<int>(std::min<std::int64_t>(kWidth, channels - channel));
-  for (int key = 0; key < keys; ++key, strip += kWidth) {
-    const float* from = reinterpret_cast<const float*>(v[key]) + channel;
-    if (whole == kWidth) {
+  for (int first = 0; first < keys; first += 4) {
+    const int end = std::min(first + 4, keys);
+    float* strip = strips;
+    std::int64_t c = channel;
+    for (; c + kWidth <= channels; c += kWidth, strip += StripStep(kWidth)) {
+      for (int key = first; key < end; ++key) {
+        const float* from = reinterpret_cast<const float*>(v[key]) + c;
 #pragma GCC unroll 4
-      for (int i = 0; i < kWidth; i += 4) hn::Store(hn::LoadU(d4, from + i), d4, strip + i);
-    } else {
-      for (int i = 0; i < kWidth; ++i) strip[i] = i < whole ? from[i] : 0.0f;
+        for (int i = 0; i < kWidth; i += 4) hn::Store(hn::LoadU(d4, from + i), d4, strip + key * kWidth + i);
+      }
+    }
+    if (c == channels) continue;
+    for (int key = first; key < end; ++key) {
+      const float* from = reinterpret_cast<const float*>(v[key]) + c;
+      for (int i = 0; i < kWidth; ++i) strip[key * kWidth + i] = c + i < channels ? from[i] : 0.0f;
     }
   }
 }
+
+// Cache lines that will be needed soon, fetched in the order in which they lie in memory while others are computed
+// with: then reading memory and computing take no longer together than the longer of them alone.
+struct LinesAhead {
+  const std::byte* const* rows = nullptr;  // [count]
+  int count = 0, row = 0;
+  std::int64_t heads = 0, head = 0, head_stride = 0;  // every row of one head, then of the next
+  std::int64_t bytes = 0, at = 0;                     // of a head's row
+
+  LinesAhead() = default;
+  // Rows of one head. Strided channels are not fetched: that is a case for tests and small inputs.
+  LinesAhead(const Rows& from, const std::byte* const* rows, int how_many, std::int64_t channels)
+      : rows(rows), heads(1) {
+    const std::int64_t size = from.dtype == DType::f32 ? 4 : 2;
+    bytes = channels * size;
+    count = from.inner_stride == size ? how_many : 0;
+    if (count == 0) heads = 0;
+  }
+
+  HWY_INLINE void fetch(std::int64_t lines) {
+    for (; lines > 0 && head < heads; --lines) {
+      // Into the second cache: the first has no room for what is not needed at once.
+      __builtin_prefetch(rows[row] + head * head_stride + at, 0, 2);
+      if ((at += 64) < bytes) continue;
+      at = 0;
+      if (++row < count) continue;
+      row = 0;
+      ++head;
+    }
+  }
+  // Lines per step, to be through after `steps` of them.
+  std::int64_t pace(std::int64_t steps) const { return (count * heads * ((bytes + 63) / 64) + steps - 1) / steps; }
+};
 
 // How many of keys [first, first + keys) are there at all.
 inline int CountVisible(const Sequence& sequence, std::int64_t first, int keys) {

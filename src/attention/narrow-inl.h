@@ -59,11 +59,17 @@ struct NarrowDesk {
     }
     return tile;
   }
+  // The same rows of all heads: as one stretch if the heads lie side by side.
   LinesAhead lines_ahead(const Rows& from, const std::byte* const* head0, int count, std::int64_t row_channels) const {
-    const std::int64_t size = from.dtype == DType::f32 ? 4 : 2, bytes = row_channels * size;
-    if (count <= 0 || from.inner_stride != size) return {};
-    if (from.head_stride == bytes) return {head0, count, 0, 1, 0, 0, bytes * problem.kv_heads, 0};
-    return {head0, count, 0, problem.kv_heads, 0, from.head_stride, bytes, 0};
+    LinesAhead ahead(from, head0, count, row_channels);
+    if (ahead.heads == 0) return ahead;
+    if (from.head_stride == ahead.bytes) {
+      ahead.bytes *= problem.kv_heads;
+    } else {
+      ahead.heads = problem.kv_heads;
+      ahead.head_stride = from.head_stride;
+    }
+    return ahead;
   }
 };
 
@@ -175,7 +181,7 @@ void NarrowValues(NarrowDesk& desk, std::size_t b, int key, LinesAhead& ahead, s
       NarrowValueTile<lanes(), 1, kCareful>(ValueRows{rows, c}, how_many, p, lane_step, sum + c);
     }
     if (c < channels) {
-      PackStrip<kLanes>(rows, how_many, c, channels, desk.tail);
+      PackStrips<kLanes>(rows, how_many, c, channels, desk.tail);
       NarrowValueTile<lanes(), 1, kCareful>(ValueStrip<kLanes>{desk.tail}, how_many, p, lane_step, sum + c);
     }
   });

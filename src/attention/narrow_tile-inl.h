@@ -11,34 +11,12 @@
 
 #include <bit>
 
+#include "attention/key_block-inl.h"
 #include "attention/tile-inl.h"
 #include "kernels/turn-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
-
-// Cache lines that will be needed soon, fetched in the order in which they lie in memory while others are computed
-// with: then reading memory and computing take no longer together than the longer of them alone.
-struct LinesAhead {
-  const std::byte* const* rows = nullptr;  // [count]
-  int count = 0, row = 0;
-  std::int64_t heads = 0, head = 0, head_stride = 0;  // every row of one head, then of the next
-  std::int64_t bytes = 0, at = 0;                     // of a head's row
-
-  HWY_INLINE void fetch(std::int64_t lines) {
-    for (; lines > 0 && head < heads; --lines) {
-      // Into the second cache: the first has no room for what is not needed at once.
-      __builtin_prefetch(rows[row] + head * head_stride + at, 0, 2);
-      if ((at += 64) < bytes) continue;
-      at = 0;
-      if (++row < count) continue;
-      row = 0;
-      ++head;
-    }
-  }
-  // Lines per step, to be through after `steps` of them.
-  std::int64_t pace(std::int64_t steps) const { return (count * heads * ((bytes + 63) / 64) + steps - 1) / steps; }
-};
 
 // Keys of a narrow score tile: two vectors, so that eight chains run at once for four lanes.
 inline constexpr int kNarrowKeys = 2 * kLanes;

@@ -13,6 +13,7 @@
 
 #include "attention/key_block-inl.h"
 #include "attention/state-inl.h"
+#include "kernels/turn-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
@@ -38,7 +39,7 @@ struct Desk {
   bool hidden = false;                         // Sequence::visible hides one of them
   const std::byte* k[kKeyBlock + kSpareKeys];  // rows of f32, the last one repeated behind [keys]
   const std::byte* v[kKeyBlock];
-  // Values as strips of TileRows channels, [ceil(E / rows)][kKeyBlock][rows], zero behind E. With one panel only the
+  // Values as strips of TileRows channels (PackStrips). With one panel only the
   // channels behind the last whole tile are laid out like that.
   bool all_strips = false;
 
@@ -55,11 +56,29 @@ struct Desk {
 // Queries of a panel as [D][width]; lanes behind the last repeat it, so that they meet nothing it does not meet.
 inline void PackQueries(const LaneBlock& block, const Panel& panel, float* to) {
   const View<const float, 3>& q = block.problem->q;
+  const U32 d;
   const int width = panel.vectors * kLanes;
-  for (int lane = 0; lane < width; ++lane) {
-    const int source = panel.first_lane + std::min(lane, panel.lanes - 1);
-    const float* from = q.data + block.row[source] * q.stride[0] + block.head[source] * q.stride[1];
-    for (std::int64_t c = 0; c < q.shape[2]; ++c) to[c * width + lane] = from[c * q.stride[2]];
+  const auto to_word = [](float* at) { return reinterpret_cast<std::uint32_t*>(at); };
+  for (int lane = 0; lane < width; lane += kLanes) {
+    const std::byte* from[kLanes];
+    for (int i = 0; i < kLanes; ++i) {
+      const int source = panel.first_lane + std::min(lane + i, panel.lanes - 1);
+      from[i] = reinterpret_cast<const std::byte*>(q.data + block.row[source] * q.stride[0] +
+                                                   block.head[source] * q.stride[1]);
+    }
+    std::int64_t c = 0;
+    for (; q.stride[2] == 1 && c + 4 <= q.shape[2]; c += 4) {
+      const Words words = Turn(from, c * static_cast<std::ptrdiff_t>(sizeof(float)));
+      float* at = to + c * width + lane;
+      hn::Store(words.w0, d, to_word(at));
+      hn::Store(words.w1, d, to_word(at + width));
+      hn::Store(words.w2, d, to_word(at + 2 * width));
+      hn::Store(words.w3, d, to_word(at + 3 * width));
+    }
+    for (; c < q.shape[2]; ++c) {
+      for (int i = 0; i < kLanes; ++i)
+        to[c * width + lane + i] = reinterpret_cast<const float*>(from[i])[c * q.stride[2]];
+    }
   }
 }
 
@@ -81,7 +100,8 @@ inline Desk::Desk(const LaneBlock& lanes, Scratch& scratch)
   std::int64_t query_size = 0;
   for (const Panel& panel : panels) query_size += RoundUp(panel.vectors * kLanes * channels);
   const std::int64_t state_size = SizeOf(StatesAt(nullptr, panels, value_channels, false));
-  scratch.reset(query_size + state_size + s_size + 2 * RoundUp(width) + k_size + 2 * v_size);
+  const std::int64_t strip_size = (value_channels / 4 + 1) * StripStep(4) + StripStep(8);
+  scratch.reset(query_size + state_size + s_size + 2 * RoundUp(width) + k_size + v_size + strip_size);
   for (const Panel& panel : panels) {
     queries.push_back(scratch.take(RoundUp(panel.vectors * kLanes * channels)));
     PackQueries(lanes, panel, queries.back());
@@ -93,7 +113,7 @@ inline Desk::Desk(const LaneBlock& lanes, Scratch& scratch)
   factor = scratch.take(RoundUp(width));
   copied_k = scratch.take(k_size);
   copied_v = scratch.take(v_size);
-  strips = scratch.take(v_size);
+  strips = scratch.take(strip_size);
 }
 
 // Finds the keys of block `index` within `reach`; false if none of them can be seen.
@@ -105,7 +125,7 @@ inline bool Desk::find(std::int64_t index, KeyRange reach) {
   hidden = visible != keys;
   const Rows& rows = lanes.sequence->k;
   LocateRows(rows, lanes.kv_head, first, keys, k);
-  if (!InPlace(rows, k, keys)) CopyRows(rows, keys, channels, copied_k, k);
+  if (all_strips || !InPlace(rows, k, keys)) CopyRows(rows, keys, channels, copied_k, k);
   std::fill_n(k + keys, kSpareKeys, k[keys - 1]);
   return true;
 }
@@ -117,12 +137,9 @@ inline void Desk::find_values() {
   LocateRows(rows, lanes.kv_head, first, keys, v);
   if (!InPlace(rows, v, keys)) CopyRows(rows, keys, value_channels, copied_v, v);
   const int tile = TileRows(panels.front().vectors);
-  float* to = strips;
-  for (std::int64_t c = all_strips ? 0 : value_channels - value_channels % tile; c < value_channels; c += tile) {
-    if (tile == 4) PackStrip<4>(v, keys, c, value_channels, to);
-    if (tile == 8) PackStrip<8>(v, keys, c, value_channels, to);
-    to += kKeyBlock * tile;
-  }
+  const std::int64_t channel = all_strips ? 0 : value_channels - value_channels % tile;
+  if (tile == 4) PackStrips<4>(v, keys, channel, value_channels, strips);
+  if (tile == 8) PackStrips<8>(v, keys, channel, value_channels, strips);
 }
 
 // Scores of a panel against keys [from, to) of the block: desk.s[key - from][width].
@@ -173,7 +190,7 @@ void AddPanelValues(Desk& desk, std::size_t index, int from, int to, const State
     for (; channel + kRows <= channels; channel += kRows) add(ValueRows{desk.v + from, channel}, channel);
   }
   const float* strip = desk.strips + from * kRows;
-  for (; channel < channels; channel += kRows, strip += kKeyBlock * kRows) add(ValueStrip<kRows>{strip}, channel);
+  for (; channel < channels; channel += kRows, strip += StripStep(kRows)) add(ValueStrip<kRows>{strip}, channel);
 }
 
 template <int kVectors>

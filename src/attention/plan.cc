@@ -5,9 +5,10 @@
 namespace regard {
 namespace {
 
-// Panels (three vectors each) of a unit, if there is plenty of work: keys and values of a block are read from the
-// second cache once per panel, and queries and outputs of this many panels still lie beside them there.
-constexpr int kPanels = 8;
+// Bytes of queries and outputs of a unit, if there is plenty of work. Keys and values of a block are laid out once per
+// unit, so units should be large; they are read from the second cache once per panel, and must still fit there beside
+// all this.
+constexpr std::int64_t kUnitBytes = 400 << 10;
 // Units per thread below which units are made smaller.
 constexpr int kUnitsPerThread = 4;
 // A head with up to this many lanes is taken in narrow blocks. Two of them beat one vector of lanes, half of whose time
@@ -19,7 +20,9 @@ constexpr std::int64_t kNarrowHead = 2 * kNarrowLanes;
 Plan::Plan(const Problem& problem, int threads)
     : problem_(problem), visibility_(problem), rows_(rows_by_sequence(problem)) {
   const std::int64_t panel = 3 * vector_lanes();
-  for (int panels = kPanels; panels >= 1; panels /= 2) {
+  const std::int64_t lane_bytes =
+      (problem.q.shape[2] + problem.value_channels) * static_cast<std::int64_t>(sizeof(float));
+  for (std::int64_t panels = std::max<std::int64_t>(1, kUnitBytes / (lane_bytes * panel)); panels >= 1; panels /= 2) {
     cut(panels * panel);
     if (threads == 1 || std::ssize(units_) >= threads * kUnitsPerThread) break;
   }

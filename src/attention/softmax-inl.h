@@ -20,25 +20,27 @@ struct Normaliser {
   V sum[kVectors];
 };
 
-// Exp for x <= 0 or NaN, the same bits with less work.
-HWY_INLINE V ExpOfDifference(V x) {
+// x becomes e^x for x <= 0 or NaN: Exp with less work, number for number. Several vectors step by step, because the
+// steps of one depend on each other.
+template <int kCount>
+HWY_INLINE void ExpOfDifferences(V (&x)[kCount]) {
   const F32 d;
   const hn::RebindToSigned<F32> di;
-  const V magic = hn::Set(d, 12582912.0f);
-  const V t = Fma(x, hn::Set(d, 1.44269504f), magic);
-  const V r = hn::Sub(t, magic);
-  V f = Fma(r, hn::Set(d, -0.693145752f), x);
-  f = Fma(r, hn::Set(d, -1.42860677e-6f), f);
-  V p = hn::Set(d, 0.0013814320554956794f);
-  p = Fma(p, f, hn::Set(d, 0.00836885068565607f));
-  p = Fma(p, f, hn::Set(d, 0.041668400168418884f));
-  p = Fma(p, f, hn::Set(d, 0.1666651964187622f));
-  p = Fma(p, f, hn::Set(d, 0.4999999403953552f));
-  p = Fma(p, f, hn::Set(d, 1.0f));
-  p = Fma(p, f, hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, t));
-  const V y = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
-  return hn::IfThenElse(hn::Ge(x, hn::Set(d, -87.3365402f)), y, MaxSecond(hn::Zero(d), x));
+  V t[kCount], f[kCount], p[kCount];
+#define REGARD_EACH _Pragma("GCC unroll 8") for (int i = 0; i < kCount; ++i)
+  REGARD_EACH t[i] = Fma(x[i], hn::Set(d, 1.44269504f), hn::Set(d, 12582912.0f));
+  REGARD_EACH p[i] = hn::Sub(t[i], hn::Set(d, 12582912.0f));
+  REGARD_EACH f[i] = Fma(p[i], hn::Set(d, -0.693145752f), x[i]);
+  REGARD_EACH f[i] = Fma(p[i], hn::Set(d, -1.42860677e-6f), f[i]);
+  REGARD_EACH p[i] = Fma(hn::Set(d, 0.0013814320554956794f), f[i], hn::Set(d, 0.00836885068565607f));
+  REGARD_EACH p[i] = Fma(p[i], f[i], hn::Set(d, 0.041668400168418884f));
+  REGARD_EACH p[i] = Fma(p[i], f[i], hn::Set(d, 0.1666651964187622f));
+  REGARD_EACH p[i] = Fma(p[i], f[i], hn::Set(d, 0.4999999403953552f));
+  REGARD_EACH p[i] = Fma(p[i], f[i], hn::Set(d, 1.0f));
+  REGARD_EACH p[i] = Fma(p[i], f[i], hn::Set(d, 1.0f));
+  REGARD_EACH p[i] = hn::BitCast(d, hn::Add(hn::BitCast(di, p[i]), hn::ShiftLeft<23>(hn::BitCast(di, t[i]))));
+  REGARD_EACH x[i] = hn::IfThenElse(hn::Ge(x[i], hn::Set(d, -87.3365402f)), p[i], MaxSecond(hn::Zero(d), x[i]));
+#undef REGARD_EACH
 }
 
 // s becomes p = exp(s - max), keys ascending. NaN scores are passed over by the maximum and reach the sum. kMark:
@@ -64,14 +66,18 @@ HWY_INLINE Normaliser<kVectors> Exponentiate(int keys, float* HWY_RESTRICT s) {
     base[j] = hn::IfThenElse(hn::Eq(block.max[j], minus_infinity), zero, block.max[j]);
   }
   for (int key = 0; key < keys; ++key) {
+    float* at = s + key * kWidth;
+    V p[kVectors];
+#pragma GCC unroll 3
+    for (int j = 0; j < kVectors; ++j) p[j] = hn::Sub(hn::Load(d, at + j * kLanes), base[j]);
+    ExpOfDifferences(p);
 #pragma GCC unroll 3
     for (int j = 0; j < kVectors; ++j) {
-      float* at = s + key * kWidth + j * kLanes;
-      const V score = hn::Load(d, at);
-      V p = ExpOfDifference(hn::Sub(score, base[j]));
-      if constexpr (kMark) p = hn::IfThenElse(hn::Eq(score, minus_infinity), hn::Set(d, -0.0f), p);
-      hn::Store(p, d, at);
-      block.sum[j] = hn::Add(block.sum[j], p);
+      if constexpr (kMark) {
+        p[j] = hn::IfThenElse(hn::Eq(hn::Load(d, at + j * kLanes), minus_infinity), hn::Set(d, -0.0f), p[j]);
+      }
+      hn::Store(p[j], d, at + j * kLanes);
+      block.sum[j] = hn::Add(block.sum[j], p[j]);
     }
   }
   return block;
