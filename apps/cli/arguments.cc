@@ -13,7 +13,7 @@ namespace {
 
 [[noreturn]] void bad_value(std::string_view what, std::string_view text, const std::string& wanted) {
   throw Error(ErrorCode::usage, fmt::format("\"{}\" is not {}, {}", text, wanted, what),
-              "see regard --help for what each option takes");
+              "the verb's --help says what it takes");
 }
 
 // Typing mistakes between two words: letters put in, left out, changed, or swapped with a neighbour.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "interrupt.h"
+#include "kernels/target.h"
 #include "tensor/error.h"
 #include "text/utf8.h"
 #include "weights/catalogue.h"
@@ -42,6 +43,11 @@ std::string read_file(const std::string& name) {
 }
 
 }  // namespace
+
+Model load_model(const std::filesystem::path& path) {
+  current_target();
+  return Model::load(path);
+}
 
 std::string read_text(const Options& options) {
   const std::string text = options.prompt ? *options.prompt : read_file(*options.file);

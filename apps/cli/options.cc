@@ -28,6 +28,10 @@ std::string joined(const std::vector<std::string>& words) {
 
 void Options::declare_model(Arguments& arguments) {
   takes_model_ = true;
+  declare_optional_model(arguments);
+}
+
+void Options::declare_optional_model(Arguments& arguments) {
   arguments.positional("MODEL", model, "a name that `regard models` lists, or a .gguf file");
 }
 

@@ -21,6 +21,7 @@ struct Options {
   bool no_color = false, quiet = false;
 
   void declare_model(Arguments& arguments);
+  void declare_optional_model(Arguments& arguments);
   void declare_text(Arguments& arguments);
   // `extensions`: what -o can write for this verb, {".json", ".csv"}; empty: no -o.
   void declare_output(Arguments& arguments, std::vector<std::string> extensions);

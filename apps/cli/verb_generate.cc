@@ -124,7 +124,7 @@ int run_generate(const Words& words) {
   if (!parse(request, words)) return kDone;
   const Options& options = request.options;
   const auto path = locate(options.model_name());
-  const Model model = Model::load(path);
+  const Model model = load_model(path);
   const std::vector<std::int32_t> ids = prompt(request, model.tokenizer());
   check_length(ids, model.config());
 

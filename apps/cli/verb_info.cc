@@ -5,10 +5,24 @@
 #include "parallel/parallel_for.h"
 #include "report/json_documents.h"
 #include "report/views.h"
+#include "tensor/error.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
 
 namespace regard::cli {
+namespace {
+
+// What a model is can also be told where it cannot run.
+std::string target_in_force() {
+  try {
+    return current_target();
+  } catch (const Error& error) {
+    if (error.code != ErrorCode::unsupported) throw;
+    return "none";
+  }
+}
+
+}  // namespace
 
 int run_info(const Words& words) {
   Options options;
@@ -21,15 +35,17 @@ int run_info(const Words& words) {
   const auto path = locate(options.model_name());
   const Checkpoint checkpoint = load_checkpoint(path);
   const Tokenizer tokenizer(checkpoint.tokenizer);
-  const InfoResult result{.model = summary(options.model_name(), checkpoint.config, path),
-                          .files = checkpoint.files,
-                          .bytes = checkpoint.bytes,
-                          .stored = checkpoint.stored,
-                          .tokenizer = std::string(tokenizer.kind_name()),
-                          .targets = available_targets(),
-                          .target = current_target(),
-                          .threads = thread_count(),
-                          .cache_bytes_per_token = KeyValueCache::bytes_for(checkpoint.config, 1)};
+  const InfoResult result{
+      .model = summary(options.model_name(), checkpoint.config, path),
+      .files = checkpoint.files,
+      .bytes = checkpoint.bytes,
+      .stored = checkpoint.stored,
+      .tokenizer = std::string(tokenizer.kind_name()),
+      .targets = available_targets(),
+      .target = target_in_force(),
+      .threads = thread_count(),
+      .cache_bytes_per_token =
+          KeyValueCache::bytes_for(checkpoint.config, KeyValueCache::kPageRows) / KeyValueCache::kPageRows};
   deliver(options, {.json = [&](Output& out) { write_json(out, result); },
                     .page = [&](const Terminal& terminal) { return info_page(result, terminal.columns); }});
   return kDone;

@@ -24,7 +24,7 @@ int run_logits(const Words& words) {
   const std::int64_t candidates = !top ? 20 : *top == "all" ? -1 : parse_integer("--top", *top, 1, INT32_MAX);
 
   const auto path = locate(options.model_name());
-  const Model model = Model::load(path);
+  const Model model = load_model(path);
   const std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
   check_length(ids, model.config());
 

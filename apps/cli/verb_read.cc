@@ -127,7 +127,7 @@ class StoppableTap final : public Tap {
     tap_.at(site, layer, rows, value);
   }
   std::vector<Reader*> readers(std::int64_t layer, std::span<const Row> rows) override {
-    throw_if_interrupted();
+    if (interrupted()) throw Error(ErrorCode::interrupted, "interrupted while reading: nothing was written");
     return tap_.readers(layer, rows);
   }
 
@@ -153,7 +153,7 @@ int run_read(const Words& words) {
   if (!parse(choice, words)) return kDone;
   const Options& options = choice.options;
   const auto path = locate(options.model_name());
-  const Model model = Model::load(path);
+  const Model model = load_model(path);
   const std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
   check_length(ids, model.config());
   const auto tokens = std::ssize(ids);

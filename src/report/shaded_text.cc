@@ -167,9 +167,9 @@ std::vector<Line> shaded_text(std::span<const ShadedToken> tokens, const ShadedT
       ++left_out;
       tokens_left_out += laid[i].tokens;
     }
-    lines.push_back({piece(fmt::format("   … {} line{} ({} tokens) that {} read less", left_out,
-                                       left_out == 1 ? "" : "s", tokens_left_out, left_out == 1 ? "is" : "are"),
-                           {.faint = true})});
+    lines.push_back(
+        {piece(fmt::format("   … {} line{} ({} tokens)", left_out, left_out == 1 ? "" : "s", tokens_left_out),
+               {.faint = true})});
   }
   return lines;
 }

@@ -48,6 +48,7 @@ class Usage(ProgramTest):
         (["tokens", "tiny.gguf", "-p", "a", "-o", "out"], "-o out"),
         (["tokens", "tiny.gguf", "-p", "a", "-o", "out.xls"], ".json"),
         (["tokens", "tiny.gguf", "-p", "a", "-o", "out.npz"], ".json"),
+        (["bench", "--only", "nothing is called this"], "nothing is called this"),
         (["info"], "no model"),
         (["fetch"], "no model"),
     ]
@@ -57,6 +58,10 @@ class Usage(ProgramTest):
             with self.subTest(words=words):
                 self.assert_one_line(self.run_program(*words), USAGE, part)
 
+    def test_a_target_of_the_environment_is_checked_too(self):
+        result = self.run_program("logits", "tiny.gguf", "-p", "a", env={"REGARD_TARGET": "AVX9"})
+        self.assert_one_line(result, USAGE, "AVX9", "EMU128")
+
     def test_nothing_typed_gives_the_help_and_says_usage(self):
         result = self.run_program()
         self.assertEqual(result.status, USAGE)
@@ -64,7 +69,7 @@ class Usage(ProgramTest):
 
     def test_help_is_no_error(self):
         for words in [["--help"], ["help"], ["--version"]] + [[v, "--help"] for v in ("models", "fetch", "info", "tokens",
-                                                                                      "logits", "generate", "read")]:
+                                                                                      "logits", "generate", "read", "bench")]:
             result = self.run_program(*words)
             self.assertEqual((result.status, result.err), (0, ""), words)
             self.assertTrue(result.out)
