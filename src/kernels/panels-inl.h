@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "kernels/formats-inl.h"
 #include "kernels/matmul.h"
 #include "kernels/tile-inl.h"
 
@@ -17,10 +18,6 @@ HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 
 inline constexpr std::int64_t kLaneCount = static_cast<std::int64_t>(kLanes);
-
-// out[(k - begin) * stride + lane] = W[rows[lane], k] for k in [begin, end).
-using UnpackFunction = void (*)(const std::byte* const* rows, std::int64_t begin, std::int64_t end, float* out,
-                                std::size_t stride);
 
 // Rows of a register tile: with three vectors of outputs, 12 sums fill the 16 registers of AVX2, 24 the 32 of AVX-512.
 inline constexpr int kTileRows = kLanes == 16 ? 8 : 4;
@@ -40,6 +37,12 @@ inline constexpr std::int64_t kRowChunk = 256;  // 256 rows x 256 k of x are a q
 // The rows of outputs [first, first + width); past the last output its row is repeated.
 inline void PanelRows(const Matrix& w, std::int64_t first, std::int64_t width, const std::byte** rows) {
   for (std::int64_t i = 0; i < width; ++i) rows[i] = w.row(std::min(first + i, w.rows - 1));
+}
+
+// Where in a row number k is stored.
+inline std::int64_t StoredBytes(const Matrix& w, std::int64_t k) {
+  const DTypeInfo& type = info(w.dtype);
+  return k * type.block_bytes / type.block_elements;
 }
 
 // How far beyond a row of the panel at hand the weights are that will be needed next: in the next panel if that is not
@@ -71,8 +74,8 @@ inline void RunTiles(bool few, std::int64_t rows, TileJob job) {
 // At most kRowChunk rows of x times some panels of outputs: what one thread does at a time.
 class PanelTask {
  public:
-  PanelTask(const Matrix& w, UnpackFunction unpack, View<const float, 2> x, View<float, 2> y, bool few)
-      : w_(w), type_(info(w.dtype)), unpack_(unpack), x_(x), y_(y), few_(few), shape_(few ? kFewRows : kManyRows) {}
+  PanelTask(const Matrix& w, const Format& format, View<const float, 2> x, View<float, 2> y, bool few)
+      : w_(w), format_(format), x_(x), y_(y), few_(few), shape_(few ? kFewRows : kManyRows) {}
 
   void Run(std::int64_t panel_begin, std::int64_t panel_end) {
     // Few rows: follow the weights as they lie in memory. Many rows: keep their 256 k of x in the second cache.
@@ -110,8 +113,8 @@ class PanelTask {
     for (std::int64_t k = block; k == block || k < block_end; k += shape_.depth) {
       const std::int64_t end = std::min(k + shape_.depth, block_end);
       for (std::int64_t lane = 0; lane < width; lane += kLaneCount) {
-        Prefetch(rows + lane, kLaneCount, ahead, Bytes(k), Bytes(end));
-        unpack_(rows + lane, k, end, panel_ + lane, job.stride);
+        Prefetch(rows + lane, kLaneCount, ahead, StoredBytes(w_, k), StoredBytes(w_, end));
+        format_.Unpack(rows + lane, k, end, panel_ + lane, job.stride);
       }
       job.count = static_cast<std::size_t>(end - k);
       job.x = x_.data + k;
@@ -121,11 +124,8 @@ class PanelTask {
     }
   }
 
-  std::int64_t Bytes(std::int64_t k) const { return k * type_.block_bytes / type_.block_elements; }
-
   const Matrix& w_;
-  const DTypeInfo& type_;
-  const UnpackFunction unpack_;
+  const Format& format_;
   const View<const float, 2> x_;
   const View<float, 2> y_;
   const bool few_;

@@ -31,12 +31,12 @@ struct Q4_0 {
   static constexpr int kBlock = 32, kBytes = 18, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0xf, kOffset = 8;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q4_0>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
-    unit.SetScale(0, HalfLow(Turn(rows, at).w0));
+    to.SetScale(0, HalfLow(Turn(rows, at).w0));
     const Words q = TurnBytes(rows, at + 2);
-    unit.SetNumbers(0, q);
-    unit.SetNumbers(1, ShiftedRight<4>(q));
+    to.SetNumbers(0, q);
+    to.SetNumbers(1, ShiftedRight<4>(q));
   }
 };
 
@@ -45,14 +45,14 @@ struct Q4_1 {
   static constexpr int kBlock = 32, kBytes = 20, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0xf, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q4_1>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const VU head = Turn(rows, at).w0;
-    unit.SetScale(0, HalfLow(head));
-    unit.SetMinimum(0, HalfHigh(head));
+    to.SetScale(0, HalfLow(head));
+    to.SetMinimum(0, HalfHigh(head));
     const Words q = TurnBytes(rows, at + 4);
-    unit.SetNumbers(0, q);
-    unit.SetNumbers(1, ShiftedRight<4>(q));
+    to.SetNumbers(0, q);
+    to.SetNumbers(1, ShiftedRight<4>(q));
   }
 };
 
@@ -70,10 +70,9 @@ HWY_INLINE Words WithFifthBits(const Words& q, VU fifth) {
           hn::Or(LowNibbles(q.w3), hn::And(hn::ShiftLeft<1>(fifth), bit))};
 }
 // 16 bytes of nibbles and the 32 bits of qh, bit n for number n, -> 32 numbers of 5 bits.
-template <class Type>
-HWY_INLINE void SetFiveBits(const Words& q, VU qh, Unit<Type>& unit) {
-  unit.SetNumbers(0, WithFifthBits(q, SpreadNibbles(hn::And(qh, Bits(0xffff)))));
-  unit.SetNumbers(1, WithFifthBits(ShiftedRight<4>(q), SpreadNibbles(hn::ShiftRight<16>(qh))));
+HWY_INLINE void SetFiveBits(const Words& q, VU qh, const WordSlot& to) {
+  to.SetNumbers(0, WithFifthBits(q, SpreadNibbles(hn::And(qh, Bits(0xffff)))));
+  to.SetNumbers(1, WithFifthBits(ShiftedRight<4>(q), SpreadNibbles(hn::ShiftRight<16>(qh))));
 }
 
 // {f16 d; u32 qh; u8 qs[16]}
@@ -81,10 +80,10 @@ struct Q5_0 {
   static constexpr int kBlock = 32, kBytes = 22, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0x1f, kOffset = 16;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q5_0>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
-    unit.SetScale(0, HalfLow(Turn(rows, at).w0));
-    SetFiveBits(TurnBytes(rows, at + 6), Turn(rows, at + 2).w0, unit);
+    to.SetScale(0, HalfLow(Turn(rows, at).w0));
+    SetFiveBits(TurnBytes(rows, at + 6), Turn(rows, at + 2).w0, to);
   }
 };
 
@@ -93,12 +92,12 @@ struct Q5_1 {
   static constexpr int kBlock = 32, kBytes = 24, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0x1f, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q5_1>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const Words head = Turn(rows, at);
-    unit.SetScale(0, HalfLow(head.w0));
-    unit.SetMinimum(0, HalfHigh(head.w0));
-    SetFiveBits(TurnBytes(rows, at + 8), head.w1, unit);
+    to.SetScale(0, HalfLow(head.w0));
+    to.SetMinimum(0, HalfHigh(head.w0));
+    SetFiveBits(TurnBytes(rows, at + 8), head.w1, to);
   }
 };
 
@@ -107,13 +106,13 @@ struct Q8_0 {
   static constexpr int kBlock = 32, kBytes = 34, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0xff, kOffset = 128;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q8_0>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
-    unit.SetScale(0, HalfLow(Turn(rows, at).w0));
+    to.SetScale(0, HalfLow(Turn(rows, at).w0));
     for (std::ptrdiff_t part = 0; part < 2; ++part) {
       const VU top = Bits(0x80808080u);
       const Words q = TurnBytes(rows, at + 2 + 16 * part);
-      unit.SetNumbers(part, {hn::Xor(q.w0, top), hn::Xor(q.w1, top), hn::Xor(q.w2, top), hn::Xor(q.w3, top)});
+      to.SetNumbers(part, {hn::Xor(q.w0, top), hn::Xor(q.w1, top), hn::Xor(q.w2, top), hn::Xor(q.w3, top)});
     }
   }
 };
@@ -133,12 +132,12 @@ struct IQ4_NL {
   static constexpr int kBlock = 32, kBytes = 18, kStep = 32, kSub = 32;
   static constexpr std::uint32_t kMask = 0xff, kOffset = 128;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<IQ4_NL>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
-    unit.SetScale(0, HalfLow(Turn(rows, at).w0));
+    to.SetScale(0, HalfLow(Turn(rows, at).w0));
     const Words q = TurnBytes(rows, at + 2);
-    unit.SetNumbers(0, Iq4Lookup(q));
-    unit.SetNumbers(1, Iq4Lookup(ShiftedRight<4>(q)));
+    to.SetNumbers(0, Iq4Lookup(q));
+    to.SetNumbers(1, Iq4Lookup(ShiftedRight<4>(q)));
   }
 };
 

@@ -44,7 +44,7 @@ struct Q2_K {
   static constexpr int kBlock = 256, kBytes = 84, kStep = 128, kSub = 16;
   static constexpr std::uint32_t kMask = 3, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q2_K>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const VU head = Turn(rows, at + 68).w3;
@@ -52,23 +52,23 @@ struct Q2_K {
     const Words scales = Turn(rows, at);
     const auto set = [&](std::size_t sub, VU w) HWY_ATTR {
       const VU s = LowNibbles(w), m = HighNibbles(w);
-      unit.SetScale(sub, hn::Mul(d, UnsignedByte<0>(s)));
-      unit.SetScale(sub + 1, hn::Mul(d, UnsignedByte<1>(s)));
-      unit.SetScale(sub + 2, hn::Mul(d, UnsignedByte<2>(s)));
-      unit.SetScale(sub + 3, hn::Mul(d, UnsignedByte<3>(s)));
-      unit.SetMinimum(sub, hn::Mul(minus_dmin, UnsignedByte<0>(m)));
-      unit.SetMinimum(sub + 1, hn::Mul(minus_dmin, UnsignedByte<1>(m)));
-      unit.SetMinimum(sub + 2, hn::Mul(minus_dmin, UnsignedByte<2>(m)));
-      unit.SetMinimum(sub + 3, hn::Mul(minus_dmin, UnsignedByte<3>(m)));
+      to.SetScale(sub, hn::Mul(d, UnsignedByte<0>(s)));
+      to.SetScale(sub + 1, hn::Mul(d, UnsignedByte<1>(s)));
+      to.SetScale(sub + 2, hn::Mul(d, UnsignedByte<2>(s)));
+      to.SetScale(sub + 3, hn::Mul(d, UnsignedByte<3>(s)));
+      to.SetMinimum(sub, hn::Mul(minus_dmin, UnsignedByte<0>(m)));
+      to.SetMinimum(sub + 1, hn::Mul(minus_dmin, UnsignedByte<1>(m)));
+      to.SetMinimum(sub + 2, hn::Mul(minus_dmin, UnsignedByte<2>(m)));
+      to.SetMinimum(sub + 3, hn::Mul(minus_dmin, UnsignedByte<3>(m)));
     };
     set(0, half == 0 ? scales.w0 : scales.w2);
     set(4, half == 0 ? scales.w1 : scales.w3);
     for (std::size_t part = 0; part < 2; ++part) {  // the first and the second 16 of each 32
       const Words q = TurnBytes(rows, at + 16 + 32 * half + 16 * part);
-      unit.SetNumbers(part, q);
-      unit.SetNumbers(part + 2, ShiftedRight<2>(q));
-      unit.SetNumbers(part + 4, ShiftedRight<4>(q));
-      unit.SetNumbers(part + 6, ShiftedRight<6>(q));
+      to.SetNumbers(part, q);
+      to.SetNumbers(part + 2, ShiftedRight<2>(q));
+      to.SetNumbers(part + 4, ShiftedRight<4>(q));
+      to.SetNumbers(part + 6, ShiftedRight<6>(q));
     }
   }
 };
@@ -79,17 +79,17 @@ struct Q3_K {
   static constexpr int kBlock = 256, kBytes = 110, kStep = 128, kSub = 16;
   static constexpr std::uint32_t kMask = 7, kOffset = 4;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q3_K>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const V d = HalfHigh(Turn(rows, at + 94).w3), offset = hn::Set(F32(), 32.0f);
     const Words s = Turn(rows, at + 92);  // w1, w2: low bits; w3: high bits
     const VU high = OfHalf<4>(s.w3, half), top = Bits(0x30303030u);
     const auto set = [&](std::size_t sub, VU w) HWY_ATTR {
-      unit.SetScale(sub, hn::Mul(d, hn::Sub(UnsignedByte<0>(w), offset)));
-      unit.SetScale(sub + 1, hn::Mul(d, hn::Sub(UnsignedByte<1>(w), offset)));
-      unit.SetScale(sub + 2, hn::Mul(d, hn::Sub(UnsignedByte<2>(w), offset)));
-      unit.SetScale(sub + 3, hn::Mul(d, hn::Sub(UnsignedByte<3>(w), offset)));
+      to.SetScale(sub, hn::Mul(d, hn::Sub(UnsignedByte<0>(w), offset)));
+      to.SetScale(sub + 1, hn::Mul(d, hn::Sub(UnsignedByte<1>(w), offset)));
+      to.SetScale(sub + 2, hn::Mul(d, hn::Sub(UnsignedByte<2>(w), offset)));
+      to.SetScale(sub + 3, hn::Mul(d, hn::Sub(UnsignedByte<3>(w), offset)));
     };
     set(0, hn::Or(LowNibbles(OfHalf<4>(s.w1, half)), hn::And(hn::ShiftLeft<4>(high), top)));
     set(4, hn::Or(LowNibbles(OfHalf<4>(s.w2, half)), hn::And(hn::ShiftLeft<2>(high), top)));
@@ -98,17 +98,16 @@ struct Q3_K {
       const Words q = TurnBytes(rows, at + 32 + 32 * half + 16 * part);
       const Words masks = TurnBytes(rows, at + 16 * part);
       const Words h = half == 0 ? masks : ShiftedRight<4>(masks);  // bit j: of the j-th 32
-      unit.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<2>(h)));
-      unit.SetNumbers(part + 2, Joined<kLow, kHigh>(ShiftedRight<2>(q), ShiftedLeft<1>(h)));
-      unit.SetNumbers(part + 4, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
-      unit.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<6>(q), ShiftedRight<1>(h)));
+      to.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<2>(h)));
+      to.SetNumbers(part + 2, Joined<kLow, kHigh>(ShiftedRight<2>(q), ShiftedLeft<1>(h)));
+      to.SetNumbers(part + 4, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
+      to.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<6>(q), ShiftedRight<1>(h)));
     }
   }
 };
 
 // The head of q4_k and q5_k, {f16 d, dmin; u8 scales[12]}: scale and minimum of 6 bits for each 32 numbers.
-template <class Type>
-HWY_INLINE void SetScalesAndMinima(const RowPointers& rows, std::int64_t at, int half, Unit<Type>& unit) {
+HWY_INLINE void SetScalesAndMinima(const RowPointers& rows, std::int64_t at, int half, const WordSlot& to) {
   const Words head = Turn(rows, at);
   const V d = HalfLow(head.w0), minus_dmin = hn::Neg(HalfHigh(head.w0));
   const VU six = Bits(0x3f3f3f3fu), top = Bits(0x30303030u);
@@ -116,14 +115,14 @@ HWY_INLINE void SetScalesAndMinima(const RowPointers& rows, std::int64_t at, int
       half == 0 ? hn::And(head.w1, six) : hn::Or(LowNibbles(head.w3), hn::And(hn::ShiftRight<2>(head.w1), top));
   const VU m =
       half == 0 ? hn::And(head.w2, six) : hn::Or(HighNibbles(head.w3), hn::And(hn::ShiftRight<2>(head.w2), top));
-  unit.SetScale(0, hn::Mul(d, UnsignedByte<0>(s)));
-  unit.SetScale(1, hn::Mul(d, UnsignedByte<1>(s)));
-  unit.SetScale(2, hn::Mul(d, UnsignedByte<2>(s)));
-  unit.SetScale(3, hn::Mul(d, UnsignedByte<3>(s)));
-  unit.SetMinimum(0, hn::Mul(minus_dmin, UnsignedByte<0>(m)));
-  unit.SetMinimum(1, hn::Mul(minus_dmin, UnsignedByte<1>(m)));
-  unit.SetMinimum(2, hn::Mul(minus_dmin, UnsignedByte<2>(m)));
-  unit.SetMinimum(3, hn::Mul(minus_dmin, UnsignedByte<3>(m)));
+  to.SetScale(0, hn::Mul(d, UnsignedByte<0>(s)));
+  to.SetScale(1, hn::Mul(d, UnsignedByte<1>(s)));
+  to.SetScale(2, hn::Mul(d, UnsignedByte<2>(s)));
+  to.SetScale(3, hn::Mul(d, UnsignedByte<3>(s)));
+  to.SetMinimum(0, hn::Mul(minus_dmin, UnsignedByte<0>(m)));
+  to.SetMinimum(1, hn::Mul(minus_dmin, UnsignedByte<1>(m)));
+  to.SetMinimum(2, hn::Mul(minus_dmin, UnsignedByte<2>(m)));
+  to.SetMinimum(3, hn::Mul(minus_dmin, UnsignedByte<3>(m)));
 }
 
 // {head; u8 qs[128]}: each 32 bytes hold 64 numbers, the low nibbles first.
@@ -131,15 +130,15 @@ struct Q4_K {
   static constexpr int kBlock = 256, kBytes = 144, kStep = 128, kSub = 32;
   static constexpr std::uint32_t kMask = 0xf, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q4_K>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
-    SetScalesAndMinima(rows, at, half, unit);
+    SetScalesAndMinima(rows, at, half, to);
     for (std::size_t part = 0; part < 4; ++part) {
       const Words q = TurnBytes(rows, at + 16 + 64 * half + 16 * part);
       const std::size_t place = part / 2 * 4 + part % 2;
-      unit.SetNumbers(place, q);
-      unit.SetNumbers(place + 2, ShiftedRight<4>(q));
+      to.SetNumbers(place, q);
+      to.SetNumbers(place + 2, ShiftedRight<4>(q));
     }
   }
 };
@@ -149,20 +148,20 @@ struct Q5_K {
   static constexpr int kBlock = 256, kBytes = 176, kStep = 128, kSub = 32;
   static constexpr std::uint32_t kMask = 0x1f, kOffset = 0;
   static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q5_K>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
-    SetScalesAndMinima(rows, at, half, unit);
+    SetScalesAndMinima(rows, at, half, to);
     constexpr std::uint32_t kLow = 0x0f0f0f0fu, kHigh = 0x10101010u;
     for (std::size_t part = 0; part < 2; ++part) {
       const Words bits = TurnBytes(rows, at + 16 + 16 * part);
       const Words h = half == 0 ? bits : ShiftedRight<4>(bits);
       const Words q = TurnBytes(rows, at + 48 + 64 * half + 16 * part),
                   q2 = TurnBytes(rows, at + 80 + 64 * half + 16 * part);
-      unit.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<4>(h)));
-      unit.SetNumbers(part + 2, Joined<kLow, kHigh>(ShiftedRight<4>(q), ShiftedLeft<3>(h)));
-      unit.SetNumbers(part + 4, Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h)));
-      unit.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedLeft<1>(h)));
+      to.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<4>(h)));
+      to.SetNumbers(part + 2, Joined<kLow, kHigh>(ShiftedRight<4>(q), ShiftedLeft<3>(h)));
+      to.SetNumbers(part + 4, Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h)));
+      to.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedLeft<1>(h)));
     }
   }
 };
@@ -172,16 +171,16 @@ struct Q6_K {
   static constexpr int kBlock = 256, kBytes = 210, kStep = 128, kSub = 16;
   static constexpr std::uint32_t kMask = 0x3f, kOffset = 32;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<Q6_K>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const V d = HalfHigh(Turn(rows, at + 194).w3);
     const Words scales = Turn(rows, at + 192);
     const auto set = [&](std::size_t sub, VU w) HWY_ATTR {
-      unit.SetScale(sub, hn::Mul(d, SignedByte<0>(w)));
-      unit.SetScale(sub + 1, hn::Mul(d, SignedByte<1>(w)));
-      unit.SetScale(sub + 2, hn::Mul(d, SignedByte<2>(w)));
-      unit.SetScale(sub + 3, hn::Mul(d, SignedByte<3>(w)));
+      to.SetScale(sub, hn::Mul(d, SignedByte<0>(w)));
+      to.SetScale(sub + 1, hn::Mul(d, SignedByte<1>(w)));
+      to.SetScale(sub + 2, hn::Mul(d, SignedByte<2>(w)));
+      to.SetScale(sub + 3, hn::Mul(d, SignedByte<3>(w)));
     };
     set(0, half == 0 ? scales.w0 : scales.w2);
     set(4, half == 0 ? scales.w1 : scales.w3);
@@ -190,10 +189,10 @@ struct Q6_K {
       const Words q = TurnBytes(rows, at + 64 * half + 16 * part),
                   q2 = TurnBytes(rows, at + 64 * half + 32 + 16 * part);
       const Words h = TurnBytes(rows, at + 128 + 32 * half + 16 * part);
-      unit.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<4>(h)));
-      unit.SetNumbers(part + 2, Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h)));
-      unit.SetNumbers(part + 4, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
-      unit.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedRight<2>(h)));
+      to.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<4>(h)));
+      to.SetNumbers(part + 2, Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h)));
+      to.SetNumbers(part + 4, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
+      to.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedRight<2>(h)));
     }
   }
 };
@@ -204,7 +203,7 @@ struct IQ4_XS {
   static constexpr int kBlock = 256, kBytes = 136, kStep = 128, kSub = 32;
   static constexpr std::uint32_t kMask = 0xff, kOffset = 128;
   static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, Unit<IQ4_XS>& unit) {
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const Words head = Turn(rows, at);
@@ -213,12 +212,12 @@ struct IQ4_XS {
     VU high = OfHalf<8>(hn::ShiftRight<16>(head.w0), half);  // 2 bits for each
     for (std::size_t part = 0; part < 4; ++part) {
       const VU six = hn::Or(hn::And(low, Bits(0xf)), hn::And(hn::ShiftLeft<4>(high), Bits(0x30)));
-      unit.SetScale(part, hn::Mul(d, hn::Sub(SignedToFloat(six), offset)));
+      to.SetScale(part, hn::Mul(d, hn::Sub(SignedToFloat(six), offset)));
       low = hn::ShiftRight<4>(low);
       high = hn::ShiftRight<2>(high);
       const Words q = TurnBytes(rows, at + 8 + 64 * half + 16 * part);
-      unit.SetNumbers(2 * part, Iq4Lookup(q));
-      unit.SetNumbers(2 * part + 1, Iq4Lookup(ShiftedRight<4>(q)));
+      to.SetNumbers(2 * part, Iq4Lookup(q));
+      to.SetNumbers(2 * part + 1, Iq4Lookup(ShiftedRight<4>(q)));
     }
   }
 };
