@@ -77,6 +77,7 @@ void GroupReader::begin(const Problem&, int) {
 }
 
 void GroupReader::tile(const WeightTile& tile, int) {
+  if (tile.sequence != placement_->sequence) return;  // its keys are not those that were grouped
   // Groups of this tile's keys, each with one chain per lane over all its keys here.
   std::vector<std::int32_t> present(group_.begin() + tile.key_begin, group_.begin() + tile.key_begin + tile.keys);
   std::sort(present.begin(), present.end());

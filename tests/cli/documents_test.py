@@ -84,7 +84,7 @@ class Documents(ProgramTest):
         document = self.document("info", "tiny.gguf")
         self.check_common(document, "info")
         self.assertEqual(document["tokens"], [])
-        self.assertIn("EMU128", document["targets"])
+        self.assertGreaterEqual(len(document["targets"]), 1)
         self.assertEqual(document["bytes"], os.path.getsize(self.path("tiny.gguf")))
         self.assertEqual(document["files"], ["tiny.gguf"])
         self.assertEqual(sum(d["tensors"] for d in document["dtypes"].values()), 2 * 9 + 2)
@@ -114,7 +114,7 @@ class Documents(ProgramTest):
     def test_threads_and_targets_change_no_bit(self):
         words = ("logits", "tiny.gguf", "-p", TEXT * 5, "--top", "all")
         base = self.document(*words)
-        for more in (["--threads", "1"], ["--threads", "3"], ["--target", "EMU128"]):
+        for more in (["--threads", "1"], ["--threads", "3"], ["--target", self.last_target()]):
             self.assertEqual(self.document(*words, *more), base, more)
 
     def test_generate(self):
@@ -277,7 +277,7 @@ class Read(ProgramTest):
             document = self.document(*words, *more)
             return {k: v for k, v in document.items() if k not in ("seconds", "tokens_per_second")}
         base = statistics()
-        for more in (["--threads", "1"], ["--threads", "3"], ["--target", "EMU128"]):
+        for more in (["--threads", "1"], ["--threads", "3"], ["--target", self.last_target()]):
             self.assertEqual(statistics(*more), base, more)
 
     def test_files(self):

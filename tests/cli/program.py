@@ -32,7 +32,7 @@ class ProgramTest(unittest.TestCase):
 
     @classmethod
     def environment(cls, **more):
-        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS")}
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "OMP_WAIT_POLICY")}
         return {**kept, "REGARD_HOME": os.path.join(cls.folder, "home"), "LC_ALL": "C.UTF-8", **more}
 
     @classmethod
@@ -49,6 +49,10 @@ class ProgramTest(unittest.TestCase):
         result = self.run_program(*words, "--json", **more)
         self.assertEqual((result.status, result.err), (0, ""), words)
         return self.strict(result.out)
+
+    def last_target(self):
+        """The slowest instruction set of this build: another one than is in force, where there are several."""
+        return self.document("info", "tiny.gguf")["targets"][-1]
 
     def strict(self, data):
         def refuse(constant):
