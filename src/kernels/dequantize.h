@@ -1,6 +1,6 @@
 #pragma once
-// Stored weights -> f32, one row at a time. Formulas: ggml-quants.c; each value is the mathematical one on the stored bits,
-// rounded as the formula here says (the same operations in the vector kernels).
+// Stored weights -> f32, one row at a time. Formulas: ggml-quants.c; each value is the mathematical one on the stored
+// bits, rounded as the formula here says (the same operations in the vector kernels).
 
 #include <cstdint>
 

@@ -4,8 +4,9 @@
 //
 //   mix_i = o_i - sum_h P_h,ii f_h(x_i)      r_i = ||mix_i|| / (||mix_i|| + ||sum_h P_h,ii f_h(x_i) + x_i||)
 //
-// with f_h(x) = v W_O^h, o_i what attention adds to the residual (a bias of W_O is part of it) and x_i the residual itself. Near 1: the row
-// becomes what it read; near 0: it stays what it was. Needs only the diagonal of the pattern: O(T) memory.
+// with f_h(x) = v W_O^h, o_i what attention adds to the residual (a bias of W_O is part of it) and x_i the residual
+// itself. Near 1: the row becomes what it read; near 0: it stays what it was. Needs only the diagonal of the pattern:
+// O(T) memory.
 
 #include <cstdint>
 #include <span>
