@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -81,14 +82,16 @@ void generate(const Request& request, const Model& model, const std::vector<std:
               const std::function<void(std::string_view)>& show) {
   const Tokenizer& tokenizer = model.tokenizer();
   ProgressLine progress(request.options.shows_progress());
-  State state(model.config());
+  const std::int64_t prompt_tokens = std::ssize(ids), room = model.config().context - prompt_tokens;
+  State state(model.config(), 1, prompt_tokens + std::min(room, request.most_tokens));
   const Stopwatch prefill;
   Tensor<float, 2> resid = feed(model, state, ids, 0, {.progress = &progress, .on_rows = {}});
-  result.prefill_tokens_per_second = static_cast<double>(ids.size()) / prefill.seconds();
   progress.clear();
 
+  // Choosing the first token belongs to reading the prompt; each further one is a pass of its own.
   Tensor<float, 2> scores({1, model.config().vocabulary});
-  const Stopwatch decode;
+  double prefill_seconds = prefill.seconds();
+  Stopwatch decode;
   std::int64_t passes = 0;
   result.stopped = "length";
   for (std::int64_t step = 0; step < request.most_tokens; ++step) {
@@ -98,6 +101,10 @@ void generate(const Request& request, const Model& model, const std::vector<std:
     }
     logits(model, resid.view(), scores.view());
     const std::int32_t token = sample(scores.data(), scores.size(), request.sampling, static_cast<std::uint64_t>(step));
+    if (step == 0) {
+      prefill_seconds = prefill.seconds();
+      decode = Stopwatch();
+    }
     if (token == tokenizer.eos()) {
       result.stopped = "end";
       break;
@@ -112,6 +119,7 @@ void generate(const Request& request, const Model& model, const std::vector<std:
     resid = feed(model, state, std::span(&token, 1));
     ++passes;
   }
+  result.prefill_tokens_per_second = static_cast<double>(ids.size()) / prefill_seconds;
   result.decode_tokens_per_second =
       passes > 0 ? static_cast<double>(passes) / decode.seconds() : std::numeric_limits<double>::quiet_NaN();
   model.checkpoint().check_intact();

@@ -31,8 +31,7 @@ std::map<std::int64_t, char> lettered_positions(std::span<const HeadRead> reads)
 Piece cell(const HeadGrid& grid, const HeadRead& read, const std::map<std::int64_t, char>& letters, int columns) {
   std::string note = fmt::format("layer {} head {}", grid.layers[static_cast<std::size_t>(read.layer)],
                                  grid.heads[static_cast<std::size_t>(read.head)]);
-  if (read.key >= 0)
-    note += fmt::format(": {} {:.2f}", in_quotes(grid.tokens[static_cast<std::size_t>(read.key)].bytes), read.weight);
+  if (read.key >= 0) note += fmt::format(": {} {:.2f}", grid.labels[static_cast<std::size_t>(read.key)], read.weight);
   if (read.sink > 0) note += fmt::format(", sink {:.2f}", read.sink);
   if (read.key < 0 || read.weight < kWeak) {
     return {padded("·", columns), columns, kFaint, std::move(note)};
@@ -89,7 +88,7 @@ void add_head_grid(Page& page, const HeadGrid& grid) {
     others |= read.key >= 0 && read.weight >= kWeak && !letters.contains(read.key);
   std::vector<std::string> entries;
   for (const auto& [position, letter] : letters)
-    entries.push_back(fmt::format("{} {}", letter, in_quotes(grid.tokens[static_cast<std::size_t>(position)].bytes)));
+    entries.push_back(fmt::format("{} {}", letter, grid.labels[static_cast<std::size_t>(position)]));
   if (others) entries.push_back("+ another");
   for (const std::string& entry : entries) {
     const Piece next = piece(entry + "  ");

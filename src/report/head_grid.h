@@ -8,15 +8,14 @@
 #include <vector>
 
 #include "report/page.h"
-#include "report/results.h"
 #include "report/row_summary.h"
 
 namespace regard {
 
 struct HeadGrid {
   std::span<const std::int64_t> layers, heads;  // the chosen ones, by their own numbers
-  std::span<const TokenPiece> tokens;
-  std::span<const HeadRead> reads;  // layer by layer
+  std::span<const std::string> labels;          // [S] what to call each token
+  std::span<const HeadRead> reads;              // layer by layer
   int width = 80;
 };
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "report/phrases.h"
+#include "report/shaded_text.h"
 #include "text/display.h"
 #include "text/utf8.h"
 
@@ -39,6 +40,18 @@ std::string grouped(std::int64_t number) {
 std::string percent(double share) {
   if (share > 0 && share < 0.0005) return "<0.1 %";
   return fmt::format("{:.1f} %", share * 100);
+}
+
+std::vector<std::string> token_labels(std::span<const std::string> bytes) {
+  std::vector<std::string> labels;
+  for (const TokenRange& range : whole_characters(bytes)) {
+    std::string whole;
+    for (std::size_t i = range.begin; i < range.end; ++i) whole += bytes[i];
+    while (whole.starts_with(' ')) whole.erase(0, 1);
+    for (std::size_t i = range.begin; i < range.end; ++i)
+      labels.push_back(in_quotes(bytes[i]) + (range.end - range.begin > 1 ? " (" + display(whole) + ")" : ""));
+  }
+  return labels;
 }
 
 }  // namespace regard

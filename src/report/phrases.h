@@ -2,8 +2,10 @@
 // Small pieces of text for pages.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace regard {
 
@@ -15,5 +17,8 @@ std::string padded(std::string text, int width, bool right_aligned = false);
 std::string grouped(std::int64_t number);
 // "0.4 %", "92 %", "<0.1 %"
 std::string percent(double share);
+
+// What to call each token of a text: in quotes; a part of a character with the character: "\xE4\xBD" (你).
+std::vector<std::string> token_labels(std::span<const std::string> bytes);
 
 }  // namespace regard

@@ -31,9 +31,11 @@ struct RowView {
   const ReadPageOptions& options;
   std::int64_t position;
   std::optional<std::int64_t> sink;
+  const std::vector<std::string>& bytes;   // [S] of each token
+  const std::vector<std::string>& labels;  // [S] what it is called
   RowSummary summary;
 
-  std::string text(std::int64_t at) const { return in_quotes(result.tokens[static_cast<std::size_t>(at)].bytes); }
+  const std::string& text(std::int64_t at) const { return labels[static_cast<std::size_t>(at)]; }
   std::int64_t layer(const HeadRead& read) const {
     return result.reading.request.layers[static_cast<std::size_t>(read.layer)];
   }
@@ -44,9 +46,7 @@ struct RowView {
 
 // The text, shaded by the shares; a character that several tokens make up is shown whole, with their shares added.
 void add_shaded_text(Page& page, const RowView& view) {
-  std::vector<std::string> bytes;
-  for (const TokenPiece& token : view.result.tokens) bytes.push_back(token.bytes);
-  const std::vector<TokenRange> ranges = whole_characters(bytes);
+  const std::vector<TokenRange> ranges = whole_characters(view.bytes);
   std::vector<double> shares;
   for (const TokenRange& range : ranges) {
     shares.push_back(0);
@@ -59,7 +59,7 @@ void add_shaded_text(Page& page, const RowView& view) {
     bool is_sink = false;
     for (std::size_t i = ranges[r].begin; i < ranges[r].end; ++i) {
       const auto at = static_cast<std::int64_t>(i);
-      token.bytes += bytes[i];
+      token.bytes += view.bytes[i];
       token.marked |= at == view.position;
       token.faint |= at == view.sink || at > view.position;
       is_sink |= at == view.sink;
@@ -132,7 +132,7 @@ void add_row(Page& page, const RowView& view) {
     page.add_line("every head", kTitle);
     add_head_grid(page, {.layers = request.layers,
                          .heads = request.heads,
-                         .tokens = view.result.tokens,
+                         .labels = view.labels,
                          .reads = view.summary.heads,
                          .width = view.options.width});
   }
@@ -186,6 +186,9 @@ Page read_page(const ReadResult& result, const ReadPageOptions& options) {
   const std::vector<std::int64_t>& rows = reading.request.rows;
   if (reading.weights.size() == 0)
     throw Error(ErrorCode::usage, "no weights were read, so there is nothing to see", "choose fewer --rows");
+  std::vector<std::string> bytes;
+  for (const TokenPiece& token : result.tokens) bytes.push_back(token.bytes);
+  const std::vector<std::string> labels = token_labels(bytes);
   Page page{.title = "regard read " + result.model.name, .lines = {}};
   page.add_line("next token", kTitle);
   add_candidates(page, result.next, options.width);
@@ -196,7 +199,7 @@ Page read_page(const ReadResult& result, const ReadPageOptions& options) {
     const View<const float, 3> row(weights.data + static_cast<std::int64_t>(r) * weights.stride[2],
                                    {weights.shape[0], weights.shape[1], weights.shape[3]},
                                    {weights.stride[0], weights.stride[1], weights.stride[3]});
-    add_row(page, {result, options, rows[r], sink, summarise_row(row, sink)});
+    add_row(page, {result, options, rows[r], sink, bytes, labels, summarise_row(row, sink)});
   }
   if (rows.size() > options.most_rows) {
     page.add_line();

@@ -86,7 +86,7 @@ TEST(RowSummary, ARowThatReadsNothing) {
 TEST(ReadPage, SaysWhatWasRead) {
   const std::string text = plain(read_page(sample(), {.width = 80, .coloured = false, .statistics = true}));
   for (const char* part : {"next token", "\" Mary\"   92.0 %", "When Mary gave it 漢", "sink  0 \"When\" took 52.5 %",
-                           "layer 10 head 0: \"\\xBC\\xA2\" <- \" Mary\" 0.83", "layer 3 head 2: ", "entropy",
+                           "layer 10 head 0: \"\\xBC\\xA2\" (漢) <- \" Mary\" 0.83", "layer 3 head 2: ", "entropy",
                            "10.0 1.25", "only: column_sum"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   // The bars under the text: nothing under the sink, the most under " Mary".
@@ -116,14 +116,14 @@ TEST(HeadGrid, ManyLayersAreFoldedAndLettersFollowTheText) {
   std::vector<std::int64_t> layers(100), heads(12);
   for (std::size_t i = 0; i < layers.size(); ++i) layers[i] = static_cast<std::int64_t>(i);
   for (std::size_t i = 0; i < heads.size(); ++i) heads[i] = static_cast<std::int64_t>(i);
-  std::vector<TokenPiece> tokens;
-  for (int i = 0; i < 40; ++i) tokens.push_back({i, "w" + std::to_string(i)});
+  std::vector<std::string> labels;
+  for (int i = 0; i < 40; ++i) labels.push_back("\"w" + std::to_string(i) + '"');
   std::vector<HeadRead> reads;
   for (std::int64_t l = 0; l < 100; ++l)
     for (std::int64_t h = 0; h < 12; ++h)
       reads.push_back({l, h, (l * 12 + h) % 40, 0.05f + 0.001f * static_cast<float>(l * 9)});
   Page page;
-  add_head_grid(page, {.layers = layers, .heads = heads, .tokens = tokens, .reads = reads, .width = 60});
+  add_head_grid(page, {.layers = layers, .heads = heads, .labels = labels, .reads = reads, .width = 60});
   int grid_lines = 0;
   for (const Line& line : page.lines) {
     EXPECT_LE(columns(line), 60) << terminal_text(line, Colours::none);
