@@ -18,7 +18,7 @@ struct WeightTile {
   std::int64_t key_begin = 0;
   std::int64_t keys = 0;  // <= 128; blocks of 128 keys anchored at key 0
   int lanes = 0;
-  int stride = 0;  // >= lanes, a multiple of 16; data beyond `lanes` may be anything
+  int stride = 0;  // >= lanes, whole vectors of the target; data beyond `lanes` may be anything
   const float* weight = nullptr;
   const float* score = nullptr;
   const std::int64_t* row = nullptr;    // [lanes] index into problem.rows
@@ -28,8 +28,9 @@ struct WeightTile {
 
 // Receives tiles. For one lane, tiles come with keys ascending, all on one thread; different lanes may come on
 // different threads at once: state per row needs no lock, state across rows must be kept per thread and merged in
-// finish() in a way that does not depend on which thread got what. Blocks in which no lane of the tile sees a key are
-// not handed out.
+// finish() in a way that does not depend on which thread got what. Blocks outside the
+// ranges that the mask leaves to the tile's lanes are not handed out. (Where a bias or edges hide every key of a block,
+// a tile of zeros may come.)
 class Reader {
  public:
   virtual ~Reader() = default;
