@@ -30,11 +30,13 @@ inline void ChainRows(const Matrix& w, const Format& format, ChainFunction chain
   for (std::int64_t n = begin; n < end; n += width) {
     PanelRows(w, n, width, rows);
     const std::ptrdiff_t ahead = NextWeights(w, n, width);
+    if (n == begin) Prefetch(rows, width, 0, StoredBytes(w, std::min(w.cols, 4 * kChain)));  // nobody has asked yet
     const std::int64_t count = std::min(width, end - n);
     for (std::int64_t k = 0; k == 0 || k < w.cols; k += kChain) {
       const std::int64_t k_end = std::min(k + kChain, w.cols);
       for (std::size_t g = 0; g < groups; ++g) {
-        Prefetch(rows + g * kLanes, kLanes, ahead, StoredBytes(w, k), StoredBytes(w, k_end));
+        if (ahead != 0)
+          Prefetch(rows + g * kLanes, kLaneCount, ahead + StoredBytes(w, k), ahead + StoredBytes(w, k_end));
         format.read(rows + g * kLanes, k, k_end, blocks[g]);
       }
       chain(blocks, k_end - k, format.numbers, x.data + k, x.stride[0], sums);

@@ -26,8 +26,12 @@ void Product(const Matrix& w, View<const float, 2> x, View<float, 2> y) {
   const std::int64_t chunks = (rows + kRowChunk - 1) / kRowChunk;
   // About equal chunks of whole tiles.
   const std::int64_t chunk = ((rows + chunks - 1) / chunks + kTileRows - 1) / kTileRows * kTileRows;
-  // Enough tasks that threads end at about the same time, large enough that handing one out costs nothing.
-  const std::int64_t group = std::clamp<std::int64_t>(panels * chunks / (8 * thread_count()), 1, 16);
+  // Enough tasks that threads end at about the same time, large enough that handing one out costs nothing. A few rows
+  // wait for memory, and weights are asked for in time within a task only, so a small matrix is cut once for each
+  // thread.
+  const std::int64_t threads = thread_count();
+  const std::int64_t even = chained || few ? (panels + threads - 1) / threads : panels * chunks / (8 * threads);
+  const std::int64_t group = std::clamp<std::int64_t>(even, 1, 16);
   const std::int64_t groups = (panels + group - 1) / group;
   const auto run = [&](std::int64_t index, int) {
     const std::int64_t row = index / groups * chunk, row_end = std::min(row + chunk, rows);

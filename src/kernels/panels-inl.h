@@ -78,6 +78,7 @@ class PanelTask {
       : w_(w), format_(format), x_(x), y_(y), few_(few), shape_(few ? kFewRows : kManyRows) {}
 
   void Run(std::int64_t panel_begin, std::int64_t panel_end) {
+    panel_begin_ = panel_begin;
     // Few rows: follow the weights as they lie in memory. Many rows: keep their 256 k of x in the second cache.
     if (few_) {
       for (std::int64_t p = panel_begin; p < panel_end; ++p) {
@@ -110,10 +111,11 @@ class PanelTask {
     job.y_stride = at_edge ? width : y_.stride[0];
     job.chain = chain_;
     const std::ptrdiff_t ahead = NextWeights(w_, first, width);
+    if (p == panel_begin_ && block == 0) Prefetch(rows, width, 0, StoredBytes(w_, std::min(w_.cols, kChain)));
     for (std::int64_t k = block; k == block || k < block_end; k += shape_.depth) {
       const std::int64_t end = std::min(k + shape_.depth, block_end);
       for (std::int64_t lane = 0; lane < width; lane += kLaneCount) {
-        Prefetch(rows + lane, kLaneCount, ahead, StoredBytes(w_, k), StoredBytes(w_, end));
+        if (ahead != 0) Prefetch(rows + lane, kLaneCount, ahead + StoredBytes(w_, k), ahead + StoredBytes(w_, end));
         format_.Unpack(rows + lane, k, end, panel_ + lane, job.stride);
       }
       job.count = static_cast<std::size_t>(end - k);
@@ -130,6 +132,7 @@ class PanelTask {
   const View<float, 2> y_;
   const bool few_;
   const PanelShape shape_;
+  std::int64_t panel_begin_ = 0;
   alignas(64) float panel_[std::max(kManyRows.width() * kManyRows.depth, kFewRows.width() * kFewRows.depth)];
   alignas(64) float chain_[kFewest * kFewRows.width()];    // sums of a block that is half done
   alignas(64) float edge_[kRowChunk * kManyRows.width()];  // y of a panel that reaches past the last output

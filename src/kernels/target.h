@@ -7,7 +7,7 @@
 
 namespace regard {
 
-// Names of the targets this processor can run, best first, e.g. {"AVX3_DL", "AVX3", "AVX2", "EMU128"}. EMU128 is plain
+// Names of the targets this processor can run, best first, e.g. {"AVX3", "AVX2", "EMU128"}. EMU128 is plain
 // C++ with std::fma: slow, runs anywhere, never chosen by itself.
 std::vector<std::string> available_targets();
 

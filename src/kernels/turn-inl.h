@@ -49,12 +49,10 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const RowPointers& rows, std::ptrdiff_t of
   }
 }
 
-// Asks for bytes [begin, end) of rows, `ahead` bytes on. A panel's rows are too many streams for the processor to see.
-HWY_INLINE void Prefetch(const std::byte* const* rows, std::int64_t count, std::ptrdiff_t ahead, std::int64_t begin,
-                         std::int64_t end) {
-  if (ahead == 0) return;
+// Asks for bytes [begin, end) of rows. A panel's rows are too many streams for the processor to foresee.
+HWY_INLINE void Prefetch(const std::byte* const* rows, std::int64_t count, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = 0; i < count; ++i) {
-    for (std::int64_t b = begin; b < end; b += 64) __builtin_prefetch(rows[i] + ahead + b, 0, 2);
+    for (std::int64_t b = begin; b < end; b += 64) __builtin_prefetch(rows[i] + b, 0, 2);
   }
 }
 
