@@ -71,18 +71,26 @@ inline void WidenRow(const Rows& rows, const std::byte* from, std::int64_t chann
   WidenStrided(rows.dtype, from + whole * rows.inner_stride, rows.inner_stride, channels - whole, to + whole);
 }
 
+// One row as f32, from wherever it lies.
+HWY_INLINE void CopyRow(const Rows& rows, bool in_place, const std::byte* from, std::int64_t channels,
+                        float* HWY_RESTRICT to) {
+  if (!in_place) return WidenRow(rows, from, channels, to);
+  const F32 d;
+  const float* HWY_RESTRICT numbers = reinterpret_cast<const float*>(from);
+  std::int64_t c = 0;
+  for (; c + kLanes <= channels; c += kLanes) hn::StoreU(hn::LoadU(d, numbers + c), d, to + c);
+  for (; c < channels; ++c) to[c] = numbers[c];
+}
+
 // Rows of copies lie this many floats apart: not a power of two, so that they do not push each other out of the first
 // cache.
 constexpr std::int64_t CopyStep(std::int64_t channels) { return (channels + 15) / 16 * 16 + 16; }
 
 // The rows at `at` as f32 in scratch [count][CopyStep(channels)]; `at` then points there.
-inline void CopyRows(const Rows& rows, int count, std::int64_t channels, float* scratch, const std::byte** at) {
+inline void CopyRows(const Rows& rows, bool in_place, int count, std::int64_t channels, float* scratch,
+                     const std::byte** at) {
   for (int i = 0; i < count; ++i, scratch += CopyStep(channels)) {
-    if (rows.dtype == DType::f32 && rows.inner_stride == sizeof(float)) {
-      std::memcpy(scratch, at[i], static_cast<std::size_t>(channels) * sizeof(float));
-    } else {
-      WidenRow(rows, at[i], channels, scratch);
-    }
+    CopyRow(rows, in_place, at[i], channels, scratch);
     at[i] = reinterpret_cast<const std::byte*>(scratch);
   }
 }
@@ -134,10 +142,14 @@ struct LinesAhead {
   }
 
   HWY_INLINE void fetch(std::int64_t lines) {
-    for (; lines > 0 && head < heads; --lines) {
+    while (lines > 0 && head < heads) {
+      const std::byte* from = rows[row] + head * head_stride + at;
+      const std::int64_t run = std::min(lines, (bytes - at + 63) / 64);
       // Into the second cache: the first has no room for what is not needed at once.
-      __builtin_prefetch(rows[row] + head * head_stride + at, 0, 2);
-      if ((at += 64) < bytes) continue;
+      for (std::int64_t line = 0; line < run; ++line) __builtin_prefetch(from + line * 64, 0, 2);
+      lines -= run;
+      at += run * 64;
+      if (at < bytes) return;
       at = 0;
       if (++row < count) continue;
       row = 0;

@@ -31,8 +31,8 @@ struct NarrowDesk {
   float* seen;                  // maximum and sum in one key block: [blocks][2][kLanes]
   float* before;                // merge factors, [kLanes]
   float* factor;
-  float* copied;  // [kNarrowKeys][CopyStep(channels)]
-  float* tail;    // channels behind the last whole vector, [kNarrowKeys][kLanes]
+  float* tile;  // copied rows, [kNarrowKeys][kTileStep]
+  float* tail;  // channels behind the last whole vector, [kNarrowKeys][kLanes]
 
   // The part of the current key block that some lane may see.
   std::int64_t first = 0;
@@ -43,23 +43,28 @@ struct NarrowDesk {
   const std::byte* v[kKeyBlock];
   const std::byte* next_k[kNarrowKeys];  // the first of the next block
   int next_keys = 0;
-  const std::byte* tile[kNarrowKeys];  // rows of the tile at hand
+  const std::byte* value_row[kNarrowKeys];
 
   NarrowDesk(std::span<const LaneBlock> blocks, Scratch& scratch);
   bool find(std::int64_t index, KeyRange reach);
-  // Rows of f32 of one head, keys [key, key + how_many) of the block, the last one repeated behind them.
-  const std::byte* const* rows(const Rows& from, const std::byte* const* head0, bool in_place, std::int64_t kv_head,
-                               int key, int how_many, std::int64_t row_channels) {
-    for (int i = 0; i < kNarrowKeys; ++i) {
-      tile[i] = head0[key + std::min(i, how_many - 1)] + kv_head * from.head_stride;
-    }
-    if (!in_place) {
-      CopyRows(from, how_many, row_channels, copied, tile);
-      std::fill(tile + how_many, tile + kNarrowKeys, tile[how_many - 1]);
-    }
-    return tile;
+  // Copies keys [key, key + how_many) of one head to `tile`, as f32.
+  void copy_keys(std::int64_t kv_head, int key, int how_many) {
+    const std::int64_t offset = kv_head * sequence.k.head_stride;
+    for (int i = 0; i < how_many; ++i)
+      CopyRow(sequence.k, k_in_place, k[key + i] + offset, channels, tile + i * kTileStep);
   }
-  // The same rows of all heads: as one stretch if the heads lie side by side.
+  // Where values of keys [key, key + how_many) of one head can be read as f32.
+  const std::byte* const* value_rows(std::int64_t kv_head, int key, int how_many) {
+    const std::int64_t offset = kv_head * sequence.v.head_stride;
+    for (int i = 0; i < how_many; ++i) {
+      value_row[i] = v[key + i] + offset;
+      if (v_in_place) continue;
+      CopyRow(sequence.v, false, value_row[i], value_channels, tile + i * kTileStep);
+      value_row[i] = reinterpret_cast<const std::byte*>(tile + i * kTileStep);
+    }
+    return value_row;
+  }
+  // What to fetch ahead: these rows of all heads, as one stretch if the heads lie side by side.
   LinesAhead lines_ahead(const Rows& from, const std::byte* const* head0, int count, std::int64_t row_channels) const {
     LinesAhead ahead(from, head0, count, row_channels);
     if (ahead.heads == 0) return ahead;
@@ -92,8 +97,8 @@ inline NarrowDesk::NarrowDesk(std::span<const LaneBlock> blocks, Scratch& scratc
   const std::int64_t state_size = SizeOf(StatesAt(nullptr, panels, value_channels, true));
   const std::int64_t q_size = RoundUp(kNarrowLanes * channels), sum_size = kNarrowLanes * RoundUp(value_channels);
   const std::int64_t s_size = (kKeyBlock + kSpareKeys) * kLanes;
-  const std::int64_t copied_size = kNarrowKeys * CopyStep(std::max(channels, value_channels));
-  scratch.reset(state_size + std::ssize(blocks) * (q_size + s_size + sum_size + 2 * kLanes) + 48 + copied_size +
+  const std::int64_t tile_size = kNarrowKeys * kTileStep;
+  scratch.reset(state_size + std::ssize(blocks) * (q_size + s_size + sum_size + 2 * kLanes) + 48 + tile_size +
                 kNarrowKeys * kLanes);
   states = StatesAt(scratch.take(state_size), panels, value_channels, true);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -110,7 +115,7 @@ inline NarrowDesk::NarrowDesk(std::span<const LaneBlock> blocks, Scratch& scratc
   seen = scratch.take(RoundUp(2 * kLanes * std::ssize(blocks)));
   before = scratch.take(16);
   factor = scratch.take(16);
-  copied = scratch.take(copied_size);
+  tile = scratch.take(tile_size);
   tail = scratch.take(kNarrowKeys * kLanes);
 }
 
@@ -123,10 +128,7 @@ inline bool NarrowDesk::find(std::int64_t index, KeyRange reach) {
   hidden = visible != keys;
   LocateRows(sequence.k, 0, first, keys, k);
   LocateRows(sequence.v, 0, first, keys, v);
-  // Score tiles walk along kNarrowKeys rows at once; rows multiples of 2 KiB apart would share a few sets of the first
-  // cache.
-  const bool crowded = keys > 1 && (k[1] - k[0]) % 2048 == 0;
-  k_in_place = InPlace(sequence.k, k, keys) && sequence.k.head_stride % alignof(float) == 0 && !crowded;
+  k_in_place = InPlace(sequence.k, k, keys) && sequence.k.head_stride % alignof(float) == 0;
   v_in_place = InPlace(sequence.v, v, keys) && sequence.v.head_stride % alignof(float) == 0;
   next_keys = static_cast<int>(std::clamp<std::int64_t>(reach.end - end, 0, kNarrowKeys));
   LocateRows(sequence.k, 0, end, next_keys, next_k);
@@ -136,17 +138,16 @@ inline bool NarrowDesk::find(std::int64_t index, KeyRange reach) {
 // Products of block b with keys [key, key + kNarrowKeys).
 inline void NarrowProducts(NarrowDesk& desk, std::size_t b, int key, LinesAhead& ahead, std::int64_t pace) {
   const int how_many = std::min(kNarrowKeys, desk.keys - key);
-  const std::byte* const* rows =
-      desk.rows(desk.sequence.k, desk.k, desk.k_in_place, desk.blocks[b].kv_head, key, how_many, desk.channels);
+  desk.copy_keys(desk.blocks[b].kv_head, key, how_many);
   WithLanes(desk.panels[b].lanes, [&](auto lanes) HWY_ATTR {
-    NarrowScoreTile<lanes()>(rows, desk.channels, desk.queries[b], hn::Set(F32(), ScaleOf(desk.problem)), ahead, pace,
-                             desk.s[b] + key * kLanes);
+    NarrowScoreTile<lanes()>(desk.tile, desk.channels, desk.queries[b], hn::Set(F32(), ScaleOf(desk.problem)), ahead,
+                             pace, desk.s[b] + key * kLanes);
   });
 }
 
 // Scores of all blocks against the current keys. `then`: rows that are needed next.
 inline void NarrowScores(NarrowDesk& desk, const LinesAhead& then) {
-  const std::int64_t steps = std::ssize(desk.blocks) * ((desk.channels + 15) / 16);
+  const std::int64_t steps = std::ssize(desk.blocks) * std::max<std::int64_t>(1, desk.channels / 4);
   for (int key = 0; key < desk.keys; key += kNarrowKeys) {
     const int next = key + kNarrowKeys;
     LinesAhead ahead = then;
@@ -166,23 +167,22 @@ template <bool kCareful>
 void NarrowValues(NarrowDesk& desk, std::size_t b, int key, LinesAhead& ahead, std::int64_t pace) {
   const int how_many = std::min(kNarrowKeys, desk.keys - key);
   const std::int64_t channels = desk.value_channels, lane_step = RoundUp(channels);
-  const std::byte* const* rows =
-      desk.rows(desk.sequence.v, desk.v, desk.v_in_place, desk.blocks[b].kv_head, key, how_many, channels);
+  const std::byte* const* rows = desk.value_rows(desk.blocks[b].kv_head, key, how_many);
   const float* p = desk.s[b] + key * kLanes;
   float* sum = desk.sums[b];
   WithLanes(desk.panels[b].lanes, [&](auto lanes) HWY_ATTR {
     constexpr int kMany = NarrowVectors(lanes());
     std::int64_t c = 0;
     for (; c + kMany * kLanes <= channels; c += kMany * kLanes) {
-      ahead.fetch(pace);
-      NarrowValueTile<lanes(), kMany, kCareful>(ValueRows{rows, c}, how_many, p, lane_step, sum + c);
+      NarrowValueTile<lanes(), kMany, kCareful>(ValueRows{rows, c}, how_many, p, lane_step, ahead, pace, sum + c);
     }
     for (; c + kLanes <= channels; c += kLanes) {
-      NarrowValueTile<lanes(), 1, kCareful>(ValueRows{rows, c}, how_many, p, lane_step, sum + c);
+      NarrowValueTile<lanes(), 1, kCareful>(ValueRows{rows, c}, how_many, p, lane_step, ahead, pace, sum + c);
     }
     if (c < channels) {
       PackStrips<kLanes>(rows, how_many, c, channels, desk.tail);
-      NarrowValueTile<lanes(), 1, kCareful>(ValueStrip<kLanes>{desk.tail}, how_many, p, lane_step, sum + c);
+      NarrowValueTile<lanes(), 1, kCareful>(ValueStrip<kLanes>{desk.tail}, how_many, p, lane_step, ahead, pace,
+                                            sum + c);
     }
   });
 }
@@ -216,7 +216,8 @@ inline void AttendBlock(NarrowDesk& desk, std::int64_t index, KeyRange reach, st
                                 : desk.lines_ahead(desk.sequence.k, desk.next_k, desk.next_keys, desk.channels);
     for (std::size_t b = 0; b < desk.blocks.size(); ++b) {
       const int tile = NarrowVectors(desk.panels[b].lanes) * kLanes;
-      const std::int64_t steps = std::ssize(desk.blocks) * std::max<std::int64_t>(1, desk.value_channels / tile);
+      const std::int64_t steps =
+          std::ssize(desk.blocks) * std::max<std::int64_t>(1, desk.value_channels / tile) * (kNarrowKeys / 4);
       NarrowValues<false>(desk, b, key, ahead, ahead.pace(steps));
     }
   }

@@ -43,20 +43,42 @@ HWY_INLINE void StoreTurned(const V (&sum)[kQueries], V scale, float* HWY_RESTRI
   }
 }
 
-// s[i][lane] = scale * sum over c ascending of k[i][c] * q[lane][c], for the kNarrowKeys keys at k.
+// Floats from one row of a copied tile to the next: room for any number of channels, and not a power of two, so that
+// rows do not push each other out of the first cache. A constant, so that one register holds all addresses of a tile.
+inline constexpr std::int64_t kTileStep = 512 + 16;
+
+// 128-bit block b of the result: four channels of row kFirst + 4 b of a copied tile.
+template <int kFirst, class D>
+HWY_INLINE hn::Vec<D> LoadRows(D d, const float* HWY_RESTRICT tile) {
+  constexpr int kCount = static_cast<int>(hn::MaxLanes(D()));
+  if constexpr (kCount == 4) {
+    return hn::BitCast(d, hn::Load(hn::FixedTag<float, 4>(), tile + kFirst * kTileStep));
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, LoadRows<kFirst + kCount / 2>(half, tile), LoadRows<kFirst>(half, tile));
+  }
+}
+
+// Four channels of kLanes rows from row kFirst on, turned: w_i holds channel i of each row.
+template <int kFirst>
+HWY_INLINE Words TurnRows(const float* HWY_RESTRICT tile) {
+  const U32 d;
+  return TurnVectors(LoadRows<kFirst>(d, tile), LoadRows<kFirst + 1>(d, tile), LoadRows<kFirst + 2>(d, tile),
+                     LoadRows<kFirst + 3>(d, tile));
+}
+
+// s[i][lane] = scale * sum over c ascending of tile[i][c] * q[lane][c], for the kNarrowKeys keys of a copied tile.
 template <int kQueries>
-HWY_INLINE void NarrowScoreTile(const std::byte* const* HWY_RESTRICT k, std::int64_t channels,
-                                const float* HWY_RESTRICT q, V scale, LinesAhead& ahead, std::int64_t pace,
-                                float* HWY_RESTRICT s) {
+HWY_INLINE void NarrowScoreTile(const float* HWY_RESTRICT tile, std::int64_t channels, const float* HWY_RESTRICT q,
+                                V scale, LinesAhead& ahead, std::int64_t pace, float* HWY_RESTRICT s) {
   const F32 d;
   V low[kQueries], high[kQueries];
 #pragma GCC unroll 4
   for (int h = 0; h < kQueries; ++h) low[h] = high[h] = hn::Zero(d);
   std::int64_t c = 0;
   for (; c + 4 <= channels; c += 4) {
-    if (c % 16 == 0) ahead.fetch(pace);
-    const std::ptrdiff_t offset = c * static_cast<std::ptrdiff_t>(sizeof(float));
-    const Words a = Turn(k, offset), b = Turn(k + kLanes, offset);
+    ahead.fetch(pace);
+    const Words a = TurnRows<0>(tile + c), b = TurnRows<kLanes>(tile + c);
     const V by_channel[8] = {hn::BitCast(d, a.w0), hn::BitCast(d, b.w0), hn::BitCast(d, a.w1), hn::BitCast(d, b.w1),
                              hn::BitCast(d, a.w2), hn::BitCast(d, b.w2), hn::BitCast(d, a.w3), hn::BitCast(d, b.w3)};
 #pragma GCC unroll 4
@@ -71,7 +93,7 @@ HWY_INLINE void NarrowScoreTile(const std::byte* const* HWY_RESTRICT k, std::int
   }
   for (; c < channels; ++c) {
     HWY_ALIGN float key[kNarrowKeys];
-    for (int i = 0; i < kNarrowKeys; ++i) key[i] = reinterpret_cast<const float*>(k[i])[c];
+    for (int i = 0; i < kNarrowKeys; ++i) key[i] = tile[i * kTileStep + c];
 #pragma GCC unroll 4
     for (int h = 0; h < kQueries; ++h) {
       const V query = hn::Set(d, q[h * channels + c]);
@@ -90,7 +112,7 @@ constexpr int NarrowVectors(int queries) { return queries == 1 ? 8 : queries == 
 // the chain of ValueTile. sum: [lane * lane_step + channel].
 template <int kQueries, int kVectors, bool kCareful, class Values>
 HWY_INLINE void NarrowValueTile(Values value, int keys, const float* HWY_RESTRICT p, std::int64_t lane_step,
-                                float* HWY_RESTRICT sum) {
+                                LinesAhead& ahead, std::int64_t pace, float* HWY_RESTRICT sum) {
   const F32 d;
   V chain[kQueries][kVectors];
 #pragma GCC unroll 4
@@ -99,6 +121,7 @@ HWY_INLINE void NarrowValueTile(Values value, int keys, const float* HWY_RESTRIC
     for (int j = 0; j < kVectors; ++j) chain[h][j] = hn::Load(d, sum + h * lane_step + j * kLanes);
   }
   for (int key = 0; key < keys; ++key, p += kLanes) {
+    if (key % 4 == 0) ahead.fetch(pace);
     const float* HWY_RESTRICT v = value(key);
     V channel[kVectors];
 #pragma GCC unroll 8

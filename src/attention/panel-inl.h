@@ -125,7 +125,9 @@ inline bool Desk::find(std::int64_t index, KeyRange reach) {
   hidden = visible != keys;
   const Rows& rows = lanes.sequence->k;
   LocateRows(rows, lanes.kv_head, first, keys, k);
-  if (all_strips || !InPlace(rows, k, keys)) CopyRows(rows, keys, channels, copied_k, k);
+  // Several panels: copies next to each other, because the rows are read once per panel.
+  const bool in_place = InPlace(rows, k, keys);
+  if (all_strips || !in_place) CopyRows(rows, in_place, keys, channels, copied_k, k);
   std::fill_n(k + keys, kSpareKeys, k[keys - 1]);
   return true;
 }
@@ -135,7 +137,7 @@ inline bool Desk::find(std::int64_t index, KeyRange reach) {
 inline void Desk::find_values() {
   const Rows& rows = lanes.sequence->v;
   LocateRows(rows, lanes.kv_head, first, keys, v);
-  if (!InPlace(rows, v, keys)) CopyRows(rows, keys, value_channels, copied_v, v);
+  if (!InPlace(rows, v, keys)) CopyRows(rows, false, keys, value_channels, copied_v, v);
   const int tile = TileRows(panels.front().vectors);
   const std::int64_t channel = all_strips ? 0 : value_channels - value_channels % tile;
   if (tile == 4) PackStrips<4>(v, keys, channel, value_channels, strips);

@@ -12,10 +12,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
 
-// weight = exp(score - max) / sum; exactly 0 where the score is -inf. False if that is so everywhere.
+// weight = exp(score - max) / sum; exactly 0 where the score is -inf. False if that is so in all of the first `lanes`
+// lanes.
 template <int kVectors>
-bool Normalise(int keys, const float* HWY_RESTRICT max, const float* HWY_RESTRICT sum, const float* HWY_RESTRICT s,
-               float* HWY_RESTRICT weight) {
+bool Normalise(int lanes, int keys, const float* HWY_RESTRICT max, const float* HWY_RESTRICT sum,
+               const float* HWY_RESTRICT s, float* HWY_RESTRICT weight) {
   constexpr int kWidth = kVectors * kLanes;
   const F32 d;
   const V zero = hn::Zero(d), minus_infinity = hn::Set(d, kMinusInfinity);
@@ -26,7 +27,14 @@ bool Normalise(int keys, const float* HWY_RESTRICT max, const float* HWY_RESTRIC
     base[j] = hn::IfThenElse(hn::Eq(m, minus_infinity), zero, m);
     share[j] = hn::Div(hn::Set(d, 1.0f), hn::Load(d, sum + j * kLanes));
   }
-  auto all_masked = hn::Eq(zero, zero);
+  // 1 in the lanes that count, and what of it was met at keys that are not masked.
+  V counted[kVectors], seen[kVectors];
+#pragma GCC unroll 3
+  for (int j = 0; j < kVectors; ++j) {
+    const V lane = hn::Iota(d, static_cast<float>(j * kLanes));
+    counted[j] = hn::IfThenElseZero(hn::Lt(lane, hn::Set(d, static_cast<float>(lanes))), hn::Set(d, 1.0f));
+    seen[j] = zero;
+  }
   for (int i = 0; i < keys * kWidth; i += kWidth) {
 #pragma GCC unroll 3
     for (int j = 0; j < kVectors; ++j) {
@@ -34,10 +42,12 @@ bool Normalise(int keys, const float* HWY_RESTRICT max, const float* HWY_RESTRIC
       const auto masked = hn::Eq(score, minus_infinity);
       const V p = hn::Mul(Exp(d, hn::Sub(score, base[j])), share[j]);
       hn::Store(hn::IfThenZeroElse(masked, p), d, weight + i + j * kLanes);
-      all_masked = hn::And(all_masked, masked);
+      seen[j] = hn::IfThenElse(masked, seen[j], counted[j]);
     }
   }
-  return !hn::AllTrue(d, all_masked);
+  bool any = false;
+  for (int j = 0; j < kVectors; ++j) any |= !hn::AllTrue(d, hn::Eq(seen[j], zero));
+  return any;
 }
 
 // Hands out weights and scores of keys [first, first + keys) for a panel. softmax: [lanes of the block].
@@ -52,7 +62,7 @@ void HandOut(const LaneBlock& lanes, const Panel& panel, const RowSoftmax* softm
     max[lane] = softmax[std::min(lane, panel.lanes - 1)].max;
     sum[lane] = softmax[std::min(lane, panel.lanes - 1)].sum;
   }
-  if (!Normalise<kVectors>(keys, max, sum, s, weight)) return;
+  if (!Normalise<kVectors>(panel.lanes, keys, max, sum, s, weight)) return;
   WeightTile tile;
   tile.sequence = lanes.sequence_index;
   tile.kv_head = lanes.kv_head;

@@ -28,9 +28,8 @@ struct WeightTile {
 
 // Receives tiles. For one lane, tiles come with keys ascending, all on one thread; different lanes may come on
 // different threads at once: state per row needs no lock, state across rows must be kept per thread and merged in
-// finish() in a way that does not depend on which thread got what. Blocks outside the
-// ranges that the mask leaves to the tile's lanes are not handed out. (Where a bias or edges hide every key of a block,
-// a tile of zeros may come.)
+// finish() in a way that does not depend on which thread got what. How many lanes a tile has is free, too. A tile in
+// which no lane sees a key is not handed out.
 class Reader {
  public:
   virtual ~Reader() = default;

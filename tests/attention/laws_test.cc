@@ -183,6 +183,32 @@ TEST(Laws, TilesAreTheSameWithAnyNumberOfThreads) {
   });
 }
 
+// Padded lanes behind the last must not count as lanes that see: masks that are applied per score, not per range.
+TEST(Laws, TilesHiddenByBiasOrEdgesAreNotHandedOut) {
+  for (const std::int64_t queries : {1, 3, 12}) {
+    TestProblem biased(shape_of(queries, 300)), edited(shape_of(queries, 300));
+    Tensor<float, 3> bias({queries, 2, 300});
+    std::vector<EdgeEdit> edges;
+    for (std::int64_t r = 0; r < queries; ++r) {
+      for (std::int32_t h : {0, 1}) {
+        for (std::int64_t j = 128; j < 256; ++j) bias(r, h, j) = -kInfinity;
+        edges.push_back({r, h, 128, 256});
+      }
+    }
+    biased.bias(std::move(bias));
+    edited.edges(edges);
+    for (const TestProblem* made : {&biased, &edited}) {
+      const Result result = run(made->problem);
+      on_every_form([&](const std::string& form) {
+        PatternReader reader;
+        Reader* readers[] = {&reader};
+        read(made->problem, std::as_const(result.softmax).view(), readers);
+        EXPECT_EQ(reader.unseen, 0) << form << ", " << queries << " rows";
+      });
+    }
+  }
+}
+
 // weight = exp(score - max) / sum: what a reader may compute by itself from what a tile holds.
 TEST(Laws, ScoresAndWeightsOfATileBelongTogether) {
   class Checker final : public Reader {
