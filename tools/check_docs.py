@@ -13,6 +13,7 @@ one. Other commands ("$ ./demo") are not run. Prints each fault as FILE:LINE: wh
 
 import difflib
 import filecmp
+import os
 import pathlib
 import re
 import shlex
@@ -120,6 +121,12 @@ def matches(shown, printed):
     return bool(printed) and shown[0].rstrip() == printed[0].rstrip() and matches(shown[1:], printed[1:])
 
 
+def plain_environment():
+    """Ours, without what a person may have set about colours, and 80 columns wide."""
+    hidden = ("CLICOLOR_FORCE", "NO_COLOR", "COLORTERM", "REGARD_TARGET")
+    return {name: value for name, value in os.environ.items() if name not in hidden} | {"COLUMNS": "80"}
+
+
 def example_fault(root, program, command, shown):
     words = shlex.split(command)
     with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +134,7 @@ def example_fault(root, program, command, shown):
         for name in written:
             (pathlib.Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
         result = subprocess.run([program] + words[1:], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
-                                timeout=300, check=False)
+                                env=plain_environment(), timeout=300, check=False)
         if result.returncode != 0:
             return f"fails: {result.stderr.decode(errors='replace').strip() or result.returncode}"
         for name in written:
