@@ -1,5 +1,7 @@
 #include "kernels/target.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <mutex>
 

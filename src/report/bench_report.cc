@@ -1,6 +1,6 @@
 #include "report/bench_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

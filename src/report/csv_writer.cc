@@ -1,6 +1,6 @@
 #include "report/csv_writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>

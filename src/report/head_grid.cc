@@ -1,6 +1,6 @@
 #include "report/head_grid.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

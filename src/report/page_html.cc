@@ -1,6 +1,6 @@
 // The page as one HTML file.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "report/markup.h"
 #include "report/page.h"

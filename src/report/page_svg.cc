@@ -1,6 +1,6 @@
 // The page as an SVG drawing: every piece at its column, so that it looks the same with any font.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "report/markup.h"
 #include "report/page.h"

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "report/phrases.h"
 #include "report/shaded_text.h"

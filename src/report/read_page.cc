@@ -1,6 +1,6 @@
 // What a person sees of a reading.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "report/tables.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <initializer_list>
 

@@ -1,7 +1,7 @@
 #pragma once
 // The one exception type of the library. The library never prints, aborts or exits: it throws this.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <exception>
 #include <string>

@@ -1,6 +1,6 @@
 // Byte-level BPE (GPT-2 and its heirs): the letters are the 256 bytes, pairs of pieces are merged by rank.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <string>

@@ -1,6 +1,6 @@
 #include "text/display.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <utf8proc.h>
 
 #include <algorithm>

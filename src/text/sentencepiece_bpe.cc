@@ -1,7 +1,7 @@
 // SentencePiece-style BPE (Llama, Gemma): characters are merged into pieces by score; what is no piece falls back to
 // bytes. (Kudo and Richardson 2018; google/sentencepiece, bpe_model.cc; llama.cpp reads GGUF files in the same way.)
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <bit>

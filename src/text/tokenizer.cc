@@ -1,6 +1,6 @@
 #include "text/tokenizer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,7 @@
 #include "weights/checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 
