@@ -3,6 +3,7 @@
 #include "text/pretokenizer.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <pcre2.h>
 
@@ -26,9 +27,9 @@ std::string with_spaces(std::string expression) {
     for (std::size_t at = 0; (at = expression.find(from, at)) != std::string::npos; at += to.size())
       expression.replace(at, from.size(), to);
   };
-  replace("[^S", std::string("[^") + kSpaces);
-  replace("<S>", std::string("[") + kSpaces + "]");
-  replace("<NOT S>", std::string("[^") + kSpaces + "]");
+  replace("[^S", fmt::format("[^{}", kSpaces));
+  replace("<S>", fmt::format("[{}]", kSpaces));
+  replace("<NOT S>", fmt::format("[^{}]", kSpaces));
   return expression;
 }
 
