@@ -249,6 +249,22 @@ inline void expect_law_1(const Problem& problem) {
   }
 }
 
+// body(outcome) for the reference and every form.
+template <class Body>
+void on_every_outcome(const Problem& problem, Body body) {
+  for (const Outcome& outcome : outcomes_of(problem)) {
+    SCOPED_TRACE(outcome.form);
+    body(outcome);
+  }
+}
+
+// A row's weights and its sink's share.
+inline double books_of(const Problem& problem, const Outcome& outcome, std::int64_t row, std::int64_t head) {
+  double sum = problem.sinks.empty() ? 0 : std::exp(double{problem.sinks[head]} - outcome.log_sum_exp(row, head));
+  for (std::int64_t j = 0; j < outcome.weight.shape()[2]; ++j) sum += outcome.weight(row, head, j);
+  return sum;
+}
+
 // A row that sees nothing: output 0, weights 0, log-sum-exp -inf.
 inline void expect_saw_nothing(const Outcome& outcome, std::int64_t row, std::int64_t head) {
   for (std::int64_t e = 0; e < outcome.out.shape()[2]; ++e) EXPECT_EQ(outcome.out(row, head, e), 0) << e;

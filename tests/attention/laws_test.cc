@@ -11,17 +11,6 @@
 namespace regard::test {
 namespace {
 
-Shape shape_of(std::int64_t queries, std::int64_t length, std::int64_t heads = 2, std::int64_t kv_heads = 1) {
-  Shape shape;
-  shape.queries = {queries};
-  shape.lengths = {length};
-  shape.heads = heads;
-  shape.kv_heads = kv_heads;
-  shape.channels = 10;
-  shape.value_channels = 6;
-  return shape;
-}
-
 // How far the weights of a row over `keys` keys may be from 1 together. Of the sum that they are divided by: one
 // rounding per key and per block merged, an exp of 1 ulp per key and two per merge. Of the weights: exp, reciprocal,
 // product. In units of 2^-24, relative to the numbers themselves, which are 1 together.
@@ -62,7 +51,7 @@ TEST(Laws, OutputsAreTheWeightedValues) {
   const Tensor<float, 3> weight = pattern(made.problem, result);
   for (std::int64_t r = 0; r < 6; ++r) {
     for (std::int64_t h = 0; h < 4; ++h) {
-      for (std::int64_t e = 0; e < 6; ++e) {
+      for (std::int64_t e = 0; e < 9; ++e) {
         double sum = 0, size = 0;
         for (std::int64_t j = 0; j < 300; ++j) {
           const double part = double{weight(r, h, j)} * stored(made.values[0].rows, j, h / 2, e);
@@ -98,7 +87,7 @@ TEST(Laws, ABlockedEdgeRenormalisesItsRow) {
         EXPECT_EQ(after(0, 0, j), before(0, 0, j));
         EXPECT_EQ(after(2, 0, j), before(2, 0, j));
       }
-      const auto bytes = 6 * sizeof(float);
+      const auto bytes = 9 * sizeof(float);
       EXPECT_EQ(std::memcmp(&result.out(1, 1, 0), &of_plain.out(1, 1, 0), bytes), 0);
       EXPECT_NE(std::memcmp(&result.out(1, 0, 0), &of_plain.out(1, 0, 0), bytes), 0);
     });
@@ -397,7 +386,7 @@ TEST(Laws, MalformedProblemsAreRefusedByName) {
     const std::vector<std::string> words = {"attention", malformed.name};
     regard::testing::expect_error(ErrorCode::bad_input, words, [&] { validate(made.problem); });
     // Whoever computes validates first, whatever else is handed over.
-    Tensor<float, 3> out({5, 2, 6});
+    Tensor<float, 3> out({5, 2, 9});
     const auto softmax = std::as_const(good.softmax).view();
     regard::testing::expect_error(ErrorCode::bad_input, words, [&] { forward(made.problem, out.view()); });
     regard::testing::expect_error(ErrorCode::bad_input, words, [&] { read(made.problem, softmax, {}); });
@@ -410,7 +399,7 @@ TEST(Laws, OutputsAndRequestsOfTheWrongShapeAreRefused) {
   const Problem& problem = made.problem;
   const Result result = run(problem);
   const auto softmax = std::as_const(result.softmax).view();
-  Tensor<float, 3> out({5, 2, 6}), wrong({5, 2, 7});
+  Tensor<float, 3> out({5, 2, 9}), wrong({5, 2, 7});
   Tensor<RowSoftmax, 2> wrong_softmax({5, 3});
   Tensor<float, 2> wrong_lse({4, 2});
   const std::vector<std::int64_t> row = {2}, no_row = {5}, negative_row = {-1};
@@ -420,7 +409,7 @@ TEST(Laws, OutputsAndRequestsOfTheWrongShapeAreRefused) {
     regard::testing::expect_error(ErrorCode::bad_input, {"attention", word}, work);
   };
   expect("axis 2 of out", [&] { forward(problem, wrong.view()); });
-  expect("out has no data", [&] { forward(problem, View<float, 3>(nullptr, {5, 2, 6})); });
+  expect("out has no data", [&] { forward(problem, View<float, 3>(nullptr, {5, 2, 9})); });
   expect("axis 1 of softmax", [&] { forward(problem, out.view(), wrong_softmax.view()); });
   expect("axis 0 of log_sum_exp", [&] { forward(problem, out.view(), {}, wrong_lse.view()); });
   expect("softmax", [&] { read(problem, {}, {}); });

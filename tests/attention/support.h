@@ -38,6 +38,18 @@ struct Shape {
   float spread = 1;  // standard deviation of queries
 };
 
+// One sequence, with heads that fill no vector.
+inline Shape shape_of(std::int64_t queries, std::int64_t length, std::int64_t heads = 2, std::int64_t kv_heads = 1) {
+  Shape shape;
+  shape.queries = {queries};
+  shape.lengths = {length};
+  shape.heads = heads;
+  shape.kv_heads = kv_heads;
+  shape.channels = 6;
+  shape.value_channels = 9;
+  return shape;
+}
+
 // Keys or values of one sequence: the numbers (already rounded to the dtype), and the same in some layout.
 class StoredRows {
  public:
@@ -227,6 +239,7 @@ inline float stored(const Rows& rows, std::int64_t j, std::int64_t g, std::int64
 
 struct Errors {
   double out = 0, weight = 0, log_sum_exp = 0;
+  double books = 0;  // of the weights and the sink's share, which are 1 together
 };
 
 // What a plain evaluation in float32 gets wrong: one loop per sum, the textbook order, libm. Masked scores are taken
@@ -258,17 +271,21 @@ inline Errors plain_errors(const Problem& problem, const ReferenceAttention& tru
       float sum = 0;
       for (float& score : s) sum += score = std::exp(score - max);
       sum += std::exp(sink - max);
+      const float log_sum_exp = max + std::log(sum);
+      double books = std::exp(double{sink} - log_sum_exp);
       std::vector<float> out(problem.value_channels, 0.0f);
       for (std::int64_t j = 0; j < sequence.length; ++j) {
         const float weight = s[j] / sum;
         errors.weight = std::max(errors.weight, std::abs(weight - truth.weight(r, h, j)));
+        books += weight;
         if (s[j] == 0) continue;
         for (std::int64_t e = 0; e < problem.value_channels; ++e) out[e] += weight * stored(sequence.v, j, g, e);
       }
       for (std::int64_t e = 0; e < problem.value_channels; ++e) {
         errors.out = std::max(errors.out, std::abs(out[e] - truth.out(r, h, e)));
       }
-      errors.log_sum_exp = std::max(errors.log_sum_exp, std::abs(max + std::log(sum) - truth.log_sum_exp(r, h)));
+      errors.log_sum_exp = std::max(errors.log_sum_exp, std::abs(log_sum_exp - truth.log_sum_exp(r, h)));
+      errors.books = std::max(errors.books, std::abs(books - 1));
     }
   }
   return errors;
@@ -302,8 +319,13 @@ inline Errors allowed(const Problem& problem, const ReferenceAttention& truth) {
     }
     return largest * 0x1p-23;
   };
+  double largest_share = 0;  // of a sink, times the log-sum-exp whose rounding changes it
+  for (std::int64_t i = 0; i < truth.sink.size(); ++i) {
+    if (truth.sink.data()[i] == 0) continue;
+    largest_share = std::max(largest_share, truth.sink.data()[i] * std::abs(truth.log_sum_exp.data()[i]));
+  }
   return {2 * plain.out + rounding(truth.out), 2 * plain.weight + rounding(truth.weight),
-          2 * plain.log_sum_exp + rounding(truth.log_sum_exp)};
+          2 * plain.log_sum_exp + rounding(truth.log_sum_exp), 2 * plain.books + (1 + largest_share) * 0x1p-23};
 }
 
 }  // namespace regard::test
