@@ -52,13 +52,7 @@ void expect_rows(const Everything& whole, const Everything& part, const std::vec
 
 // A problem with a little of everything.
 std::unique_ptr<TestProblem> rich(std::int64_t queries, std::int64_t length, std::int64_t group = 3) {
-  Shape shape;
-  shape.queries = {queries};
-  shape.lengths = {length};
-  shape.kv_heads = 2;
-  shape.heads = 2 * group;
-  shape.channels = 24;
-  shape.value_channels = 19;
+  Shape shape = shape_of(queries, length, 2 * group, 2, 24, 19);
   auto made = std::make_unique<TestProblem>(shape);
   made->problem.mask.causal = true;
   made->problem.mask.window_left = length - length / 4;
@@ -148,13 +142,7 @@ TEST(Bits, DecodeAndPrefill) {
 TEST(Bits, PagedAndInPlace) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     for (const std::int64_t queries : {1, 20}) {
-      Shape shape;
-      shape.queries = {queries};
-      shape.lengths = {1100};
-      shape.channels = 20;
-      shape.value_channels = 12;
-      shape.kv_heads = 2;
-      shape.heads = 4;
+      Shape shape = shape_of(queries, 1100, 4, 2, 20, 12);
       shape.dtype = dtype;
       const TestProblem in_place(shape);
       const Everything expected = everything(in_place.problem);
@@ -173,9 +161,7 @@ TEST(Bits, PagedAndInPlace) {
 }
 
 TEST(Bits, LayoutsOnEveryForm) {
-  Shape shape;
-  shape.queries = {11};
-  shape.lengths = {261};
+  Shape shape = shape_of(11, 261, 2, 1, 8, 8);
   shape.dtype = DType::bf16;
   const TestProblem in_place(shape);
   const Everything expected = everything(in_place.problem);
@@ -189,10 +175,7 @@ TEST(Bits, LayoutsOnEveryForm) {
 // Case K90: where a page lies in memory is nobody's business.
 TEST(Bits, K90_PagesInAnyOrderInMemory) {
   constexpr std::int64_t kPages = 9, kPageRows = 32, kRow = 2 * 8, kLength = kPages * kPageRows - 5;
-  Shape shape;
-  shape.queries = {6};
-  shape.lengths = {kLength};
-  shape.kv_heads = 2;
+  Shape shape = shape_of(6, kLength, 2, 2, 8, 8);
   TestProblem made(shape);
   const Everything expected = everything(made.problem);
   std::vector<int> order(kPages);
@@ -225,13 +208,7 @@ TEST(Bits, AllWaysToHideAKeyAreTheSame) {
            {0, 40}, {0, 128}, {0, 130}, {3, 40}, {100, 300}, {128, 256}, {120, 299}, {250, 300}, {0, 300}}) {
     for (const std::int64_t queries : {1, 12}) {
       SCOPED_TRACE("keys " + std::to_string(begin) + " to " + std::to_string(end) + " hidden");
-      Shape shape;
-      shape.queries = {queries};
-      shape.lengths = {300};
-      shape.kv_heads = 1;
-      shape.heads = 2;
-      shape.channels = 12;
-      shape.value_channels = 9;
+      Shape shape = shape_of(queries, 300, 2, 1, 12, 9);
       TestProblem padding(shape), edges(shape), bias(shape), segments(shape);
       std::vector<std::uint8_t> visible(300, 1);
       std::fill(visible.begin() + begin, visible.begin() + end, 0);
@@ -279,11 +256,7 @@ TEST(Bits, AllWaysToHideAKeyAreTheSame) {
 
 TEST(Bits, GroupedHeadsAndExpandedHeads) {
   for (const std::int64_t queries : {1, 15}) {
-    Shape shape;
-    shape.queries = {queries};
-    shape.lengths = {270};
-    shape.kv_heads = 2;
-    shape.heads = 6;
+    Shape shape = shape_of(queries, 270, 6, 2, 8, 8);
     TestProblem grouped(shape);
     Shape expanded_shape = shape;
     expanded_shape.kv_heads = 6;
@@ -386,9 +359,7 @@ TEST(Bits, SequencesTogetherAndAlone) {
 
 // Keys behind what a causal row sees may grow, change or be NaN: a cache that fills up changes no earlier row.
 TEST(Bits, LaterKeysChangeNothing) {
-  Shape shape;
-  shape.queries = {20};
-  shape.lengths = {400};
+  Shape shape = shape_of(20, 400, 2, 1, 8, 8);
   TestProblem made(shape);
   made.problem.mask.causal = true;
   for (QueryRow& row : made.query_rows) row.position -= 150;

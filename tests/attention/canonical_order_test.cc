@@ -156,13 +156,7 @@ TEST(CanonicalOrder, ToTheBit) {
   for (const std::int64_t queries : {1, 3, 14}) {
     for (const std::int64_t length : {0, 1, 127, 128, 129, 400}) {
       for (const DType dtype : {DType::f32, DType::bf16}) {
-        Shape shape;
-        shape.queries = {queries};
-        shape.lengths = {length};
-        shape.heads = 4;
-        shape.kv_heads = 2;
-        shape.channels = 19;
-        shape.value_channels = 13;
+        Shape shape = shape_of(queries, length, 4, 2, 19, 13);
         shape.dtype = dtype;
         shape.spread = 3;
         const TestProblem made(shape);
@@ -174,12 +168,7 @@ TEST(CanonicalOrder, ToTheBit) {
 
 TEST(CanonicalOrder, WithEverythingThatChangesAScore) {
   for (const std::int64_t queries : {1, 14}) {
-    Shape shape;
-    shape.queries = {queries};
-    shape.lengths = {400};
-    shape.heads = 6;
-    shape.kv_heads = 2;
-    shape.channels = 24;
+    Shape shape = shape_of(queries, 400, 6, 2, 24, 8);
     shape.spread = 3;
     TestProblem made(shape);
     made.problem.mask.causal = true;

@@ -288,10 +288,7 @@ TEST(Random, ManySingleRowsTogether) {
   for (const std::int64_t length : {20, 140, 1000}) {
     Errors fast, plain;
     for (unsigned seed = 1; seed <= 60; ++seed) {
-      Shape shape;
-      shape.queries = {1};
-      shape.lengths = {length};
-      shape.channels = shape.value_channels = 16;
+      Shape shape = shape_of(1, length, 2, 1, 16, 16);
       shape.seed = seed;
       shape.spread = 2;
       const TestProblem made(shape);

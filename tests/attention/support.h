@@ -38,15 +38,16 @@ struct Shape {
   float spread = 1;  // standard deviation of queries
 };
 
-// One sequence, with heads that fill no vector.
-inline Shape shape_of(std::int64_t queries, std::int64_t length, std::int64_t heads = 2, std::int64_t kv_heads = 1) {
+// One sequence; unless asked for others, heads that fill no vector.
+inline Shape shape_of(std::int64_t queries, std::int64_t length, std::int64_t heads = 2, std::int64_t kv_heads = 1,
+                      std::int64_t channels = 6, std::int64_t value_channels = 9) {
   Shape shape;
   shape.queries = {queries};
   shape.lengths = {length};
   shape.heads = heads;
   shape.kv_heads = kv_heads;
-  shape.channels = 6;
-  shape.value_channels = 9;
+  shape.channels = channels;
+  shape.value_channels = value_channels;
   return shape;
 }
 
