@@ -6,24 +6,17 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-
-#include <nlohmann/json.hpp>
 
 #include "kernels/softmax.h"
 #include "model/forward.h"
+#include "support/goldens.h"
 #include "support/targets.h"
 
 namespace regard {
 namespace {
 
 using Json = nlohmann::json;
-
-Json read_json(const std::string& name) {
-  std::ifstream file(std::string(REGARD_TEST_DATA) + "/goldens/" + name);
-  if (!file) throw std::runtime_error("no " + name);
-  return Json::parse(file);
-}
+using testing::read_golden;
 
 // The residual of the last row at each block's input.
 class LastRow : public Tap {
@@ -102,14 +95,14 @@ class Golden : public ::testing::Test {
 };
 
 TEST_F(Golden, Prompts) {
-  const Json plain = read_json("plain_f32.json");
-  const Json goldens = read_json("causal_smollm2.json");
+  const Json plain = read_golden("plain_f32.json");
+  const Json goldens = read_golden("causal_smollm2.json");
   for (const Json& prompt : goldens["prompts"]) compare(*model_, prompt, plain);
 }
 
 TEST_F(Golden, LongPrompt) {
-  const Json plain = read_json("plain_f32.json");
-  const Json goldens = read_json("causal_long_smollm2.json");
+  const Json plain = read_golden("plain_f32.json");
+  const Json goldens = read_golden("causal_long_smollm2.json");
   for (const Json& prompt : goldens["prompts"]) compare(*model_, prompt, plain);
 }
 

@@ -12,14 +12,9 @@ namespace regard {
 namespace {
 
 using testing::all_kinds;
+using testing::Cut;
 using testing::Scene;
 using testing::within_law_1;
-
-struct Cut {
-  std::int64_t chunk = 1 << 20;
-  int lanes = 24;
-  std::uint64_t seed = 1;
-};
 
 template <typename Reader>
 std::vector<std::int64_t> sums(const Scene& scene, Reader&& reader, std::int64_t cells, const Cut& cut = {}) {

@@ -6,26 +6,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "model/forward.h"
 #include "reading/reading_tap.h"
 #include "reading/sink.h"
+#include "support/goldens.h"
 #include "support/models.h"
 
 namespace regard {
 namespace {
 
 using Json = nlohmann::json;
-
-Json read_json(const std::string& name) {
-  std::ifstream file(std::string(REGARD_TEST_DATA) + "/goldens/" + name);
-  if (!file) throw std::runtime_error("no " + name);
-  return Json::parse(file);
-}
+using testing::read_golden;
 
 const char* const kQuantities[] = {"pattern_last_row", "pattern_row_entropy", "pattern_column_sum"};
 
@@ -43,7 +37,7 @@ Reading read(const Model& model, const std::vector<std::int32_t>& ids, const std
 
 // Largest error of each quantity over the prompts of a file, and that of plain f32.
 void compare(const Model& model, const std::string& file) {
-  const Json goldens = read_json(file), plain = read_json("plain_f32.json");
+  const Json goldens = read_golden(file), plain = read_golden("plain_f32.json");
   std::map<std::string, double> error, yardstick;
   for (const Json& prompt : goldens["prompts"]) {
     std::vector<std::int64_t> layers;
@@ -92,7 +86,7 @@ TEST_F(ReadingGolden, LongPrompt) { compare(*model_, "causal_long_smollm2.json")
 // The first position is SmolLM2's sink (as of most models, Gu 2410.10781), in short texts and in long ones.
 TEST_F(ReadingGolden, TheSinkIsTheFirstPosition) {
   for (const char* file : {"causal_smollm2.json", "causal_long_smollm2.json"}) {
-    const Json goldens = read_json(file);
+    const Json goldens = read_golden(file);
     const auto ids = goldens["prompts"][0]["ids"].get<std::vector<std::int32_t>>();
     const std::optional<AttentionSink> sink = find_sink(read(*model_, ids, {}).column_sum.view());
     ASSERT_TRUE(sink.has_value());

@@ -10,17 +10,12 @@ namespace regard {
 namespace {
 
 using testing::all_kinds;
+using testing::Cut;
 using testing::max_error;
 using testing::Scene;
 using testing::within_law_1;
 
 // How a pass is cut up. None of it may change a bit.
-struct Cut {
-  std::int64_t chunk = 1 << 20;  // rows per pass
-  int lanes = 24;                // per tile
-  std::uint64_t seed = 1;        // order of the work
-};
-
 // What readers give for all rows and heads of a scene, [reader, H, T].
 std::vector<float> values(const Scene& scene, std::span<RowReader* const> readers, const Cut& cut) {
   const std::int64_t T = scene.options.rows, H = scene.options.heads;

@@ -191,4 +191,11 @@ inline std::vector<Scene> all_kinds() {
   return scenes;
 }
 
+// How a test cuts a scene into tiles.
+struct Cut {
+  std::int64_t chunk = 1 << 20;  // rows per pass
+  int lanes = 24;                // per tile
+  std::uint64_t seed = 1;        // order of the work
+};
+
 }  // namespace regard::testing

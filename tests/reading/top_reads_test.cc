@@ -10,13 +10,8 @@ namespace regard {
 namespace {
 
 using testing::all_kinds;
+using testing::Cut;
 using testing::Scene;
-
-struct Cut {
-  std::int64_t chunk = 1 << 20;
-  int lanes = 24;
-  std::uint64_t seed = 1;
-};
 
 // Shows all rows; aim(placement) points the reader at its output.
 template <typename Aim>
