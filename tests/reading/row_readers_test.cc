@@ -15,7 +15,6 @@ using testing::max_error;
 using testing::Scene;
 using testing::within_law_1;
 
-// How a pass is cut up. None of it may change a bit.
 // What readers give for all rows and heads of a scene, [reader, H, T].
 std::vector<float> values(const Scene& scene, std::span<RowReader* const> readers, const Cut& cut) {
   const std::int64_t T = scene.options.rows, H = scene.options.heads;

@@ -191,7 +191,7 @@ inline std::vector<Scene> all_kinds() {
   return scenes;
 }
 
-// How a test cuts a scene into tiles.
+// How a pass over a scene is cut up. None of it may change a bit.
 struct Cut {
   std::int64_t chunk = 1 << 20;  // rows per pass
   int lanes = 24;                // per tile
