@@ -20,8 +20,15 @@ namespace regard {
 // norm). Errors: token id out of range, position beyond the context, rows that do not continue their sequence.
 void forward(const Model& model, State& state, std::span<const Row> rows, View<float, 2> resid, Tap* tap = nullptr);
 
+// The rows of the embedding: what the first block reads. resid: [rows, C]; tokens must be in range.
+void embed(const Model& model, std::span<const Row> rows, View<float, 2> resid);
+
 // Final norm, unembedding, softcap: resid [R, C] -> logits [R, V].
 void logits(const Model& model, View<const float, 2> resid, View<float, 2> out);
+
+// The same for some tokens only, with the same bits: out [R, tokens.size()].
+void logits_of(const Model& model, View<const float, 2> resid, std::span<const std::int32_t> tokens,
+               View<float, 2> out);
 
 struct FeedOptions {
   std::int64_t chunk = 512;  // rows per forward pass: bounds memory, never changes a bit

@@ -7,6 +7,7 @@
 
 #include "attention/problem.h"
 #include "attention/read.h"
+#include "attention/substitute.h"
 #include "model/site.h"
 #include "tensor/view.h"
 
@@ -30,6 +31,12 @@ class Tap {
   virtual std::vector<Reader*> readers(std::int64_t /*layer*/, std::span<const Row>) { return {}; }
   // Changes of this layer's scores (attention/problem.h); the span must live until the layer is done.
   virtual std::span<const EdgeEdit> edges(std::int64_t /*layer*/, std::span<const Row>) { return {}; }
+  // Rows and heads of this layer that read by other weights (attention/substitute.h); `problem` is what they would read
+  // by without. The span must live until the layer is done.
+  virtual std::span<const Substitute> substitutes(std::int64_t /*layer*/, std::span<const Row>,
+                                                  const Problem& /*problem*/) {
+    return {};
+  }
 };
 
 }  // namespace regard

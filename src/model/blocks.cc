@@ -1,0 +1,176 @@
+#include "model/blocks.h"
+
+#include <algorithm>
+
+#include "attention/forward.h"
+#include "attention/substitute.h"
+#include "kernels/activation.h"
+#include "model/layers.h"
+
+namespace regard {
+namespace {
+
+// A place for `rows` rows in a scratch vector, which only ever grows.
+View<float, 2> place(std::vector<float>& memory, std::int64_t rows, std::int64_t channels) {
+  if (static_cast<std::int64_t>(memory.size()) < rows * channels)
+    memory.resize(static_cast<std::size_t>(rows * channels));
+  return {memory.data(), {rows, channels}};
+}
+
+// [rows, heads * channels] seen as [rows, heads, channels].
+View<float, 3> by_head(View<float, 2> x, std::int64_t heads) {
+  return {x.data, {x.shape[0], heads, x.shape[1] / heads}, {x.stride[0], x.shape[1] / heads, 1}};
+}
+
+View<float, 2> project(const Linear& linear, View<const float, 2> x, std::vector<float>& memory) {
+  const auto y = place(memory, x.shape[0], linear.weight.rows);
+  apply(linear, x, y);
+  return y;
+}
+
+// A norm over each head's channels (QK-norm): heads are rows of their own.
+void apply_per_head(const Norm& norm, const ModelConfig& c, View<float, 3> x) {
+  const View<float, 2> rows(x.data, {x.shape[0] * x.shape[1], x.shape[2]});
+  apply(norm, c, rows, rows);
+}
+
+// Moves the kept rows to the front; gives the view of them.
+View<float, 2> keep_rows(View<float, 2> x, const std::vector<std::int64_t>& kept) {
+  for (std::int64_t i = 0; i < std::ssize(kept); ++i)
+    if (kept[i] != i) std::copy_n(&x(kept[i], 0), x.shape[1], &x(i, 0));
+  return x.slice(0, std::ssize(kept));
+}
+
+}  // namespace
+
+Blocks::Blocks(const Model& model, State& state, KeyStore& keys, Tap* tap)
+    : model_(model), config_(model.config()), state_(state), keys_(keys), tap_(tap) {}
+
+// A transformer layer.
+void Blocks::run(std::int64_t l, Stream& stream, const std::vector<std::int64_t>* kept) {
+  const Layer& layer = model_.layers()[l];
+  const auto normed = place(state_.scratch.normed, std::ssize(stream.rows), config_.width);
+
+  announce(Site::resid_pre, l, stream.rows, by_head(stream.resid, 1));
+  apply(layer.attention_norm, config_, stream.resid, normed);
+  const auto z = attention(l, stream, normed, kept);
+  const auto branch = place(state_.scratch.branch, std::ssize(stream.rows), config_.width);
+  apply(layer.o, z, branch);
+  if (config_.post_norms) apply(layer.post_attention_norm, config_, branch, branch);
+  announce(Site::attn_out, l, stream.rows, by_head(branch, 1));
+  add(branch, stream.resid);
+  announce(Site::resid_mid, l, stream.rows, by_head(stream.resid, 1));
+
+  const auto normed_again = place(state_.scratch.normed, std::ssize(stream.rows), config_.width);
+  apply(layer.mlp_norm, config_, stream.resid, normed_again);
+  const auto hidden = feed_forward(layer, normed_again);
+  announce(Site::mlp_post, l, stream.rows, by_head(hidden, 1));
+  apply(layer.down, hidden, branch);
+  if (config_.post_norms) apply(layer.post_mlp_norm, config_, branch, branch);
+  announce(Site::mlp_out, l, stream.rows, by_head(branch, 1));
+  add(branch, stream.resid);
+  announce(Site::resid_post, l, stream.rows, by_head(stream.resid, 1));
+}
+
+// Keys, values and queries; rotary; what every head read. Gives z [kept rows, H * E].
+View<float, 2> Blocks::attention(std::int64_t l, Stream& stream, View<float, 2> normed,
+                                 const std::vector<std::int64_t>* kept) {
+  const Layer& layer = model_.layers()[l];
+  Scratch& s = state_.scratch;
+  const auto k = by_head(project(layer.k, normed, s.k), config_.kv_heads);
+  const auto v = by_head(project(layer.v, normed, s.v), config_.kv_heads);
+  if (config_.query_key_norm) apply_per_head(layer.key_norm, config_, k);
+  announce(Site::k, l, stream.rows, k);
+  announce(Site::v, l, stream.rows, v);
+  rotate(l, k, stream.rows);
+  announce(Site::rot_k, l, stream.rows, k);
+  keys_.put(l, stream.rows, k, v);
+
+  if (kept != nullptr) {
+    normed = keep_rows(normed, *kept);
+    stream.resid = keep_rows(stream.resid, *kept);
+    for (std::size_t i = 0; i < kept->size(); ++i) stream.rows[i] = stream.rows[(*kept)[i]];
+    stream.rows.resize(kept->size());
+  }
+  const auto q = by_head(project(layer.q, normed, s.q), config_.heads);
+  if (config_.query_key_norm) apply_per_head(layer.query_norm, config_, q);
+  announce(Site::q, l, stream.rows, q);
+  rotate(l, q, stream.rows);
+  announce(Site::rot_q, l, stream.rows, q);
+
+  const auto z = place(s.z, std::ssize(stream.rows), config_.heads * config_.value_dim);
+  read_and_mix(l, stream, q, by_head(z, config_.heads));
+  announce(Site::z, l, stream.rows, by_head(z, config_.heads));
+  announce_result(l, stream.rows, z);
+  return z;
+}
+
+void Blocks::rotate(std::int64_t l, View<float, 3> x, std::span<const Row> rows) {
+  if (!config_.rotary) return;
+  std::vector<std::int64_t>& positions = state_.scratch.positions;
+  positions.clear();
+  for (const Row& row : rows) positions.push_back(row.position);
+  (config_.window[l] > 0 ? state_.rotary_local : state_.rotary_global).rotate(x, positions.data());
+}
+
+void Blocks::read_and_mix(std::int64_t l, const Stream& stream, View<const float, 3> q, View<float, 3> z) {
+  Scratch& s = state_.scratch;
+  s.query_rows.clear();
+  for (const Row& row : stream.rows) s.query_rows.push_back({row.sequence, 0, row.position});
+  const std::vector<Sequence> sequences = keys_.sequences(l);
+  Problem problem = attention_problem(config_, l);
+  problem.q = q;
+  problem.rows = s.query_rows;
+  problem.sequences = sequences;
+
+  std::vector<Reader*> readers;
+  std::span<const Substitute> substitutes;
+  if (tap_ != nullptr) {
+    problem.mask.edges = tap_->edges(l, stream.rows);
+    substitutes = tap_->substitutes(l, stream.rows, problem);
+    readers = tap_->readers(l, stream.rows);
+  }
+  View<RowSoftmax, 2> softmax;
+  if (!readers.empty()) {
+    s.softmax.resize(static_cast<std::size_t>(std::ssize(stream.rows) * config_.heads));
+    softmax = {s.softmax.data(), {std::ssize(stream.rows), config_.heads}};
+  }
+  forward(problem, z, softmax);
+  if (!substitutes.empty()) forward(problem, substitutes, z, softmax);
+  if (!readers.empty()) read(problem, substitutes, softmax, readers);
+}
+
+// f(gate) * up, or f(up).
+View<float, 2> Blocks::feed_forward(const Layer& layer, View<const float, 2> normed) {
+  const auto up = project(layer.up, normed, state_.scratch.up);
+  if (!config_.gated) {
+    activate(config_.activation, up, up);
+    return up;
+  }
+  const auto gate = project(layer.gate, normed, state_.scratch.gate);
+  activate_gated(config_.activation, gate, up, gate);
+  return gate;
+}
+
+// What each head alone adds to attn_out: W_O times z with every other head at zero, in the same order of sums as
+// attn_out.
+void Blocks::announce_result(std::int64_t l, std::span<const Row> rows, View<const float, 2> z) {
+  if (tap_ == nullptr || !tap_->wants(Site::result, l)) return;
+  const Layer& layer = model_.layers()[l];
+  const std::int64_t n = z.shape[0], H = config_.heads, E = config_.value_dim, C = config_.width;
+  const auto result = by_head(place(state_.scratch.result, n, H * C), H);
+  std::vector<float> alone(static_cast<std::size_t>(n * H * E), 0.0f);
+  const View<float, 2> masked(alone.data(), {n, H * E});
+  for (std::int64_t h = 0; h < H; ++h) {
+    std::fill(alone.begin(), alone.end(), 0.0f);
+    for (std::int64_t r = 0; r < n; ++r) std::copy_n(&z(r, h * E), E, &masked(r, h * E));
+    matmul(layer.o.weight, masked, View<float, 2>(&result(0, h, 0), {n, C}, {result.stride[0], 1}));
+  }
+  tap_->at(Site::result, l, rows, result);
+}
+
+void Blocks::announce(Site site, std::int64_t l, std::span<const Row> rows, View<float, 3> value) {
+  if (tap_ != nullptr && tap_->wants(site, l)) tap_->at(site, l, rows, value);
+}
+
+}  // namespace regard

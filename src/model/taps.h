@@ -1,0 +1,46 @@
+#pragma once
+// Several taps as one: each sees what those before it wrote, so those that edit come first and those that look last.
+
+#include <vector>
+
+#include "model/tap.h"
+
+namespace regard {
+
+class Taps final : public Tap {
+ public:
+  explicit Taps(std::vector<Tap*> taps) : taps_(std::move(taps)) {}
+
+  bool wants(Site site, std::int64_t layer) const override {
+    for (const Tap* tap : taps_)
+      if (tap->wants(site, layer)) return true;
+    return false;
+  }
+  void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override {
+    for (Tap* tap : taps_)
+      if (tap->wants(site, layer)) tap->at(site, layer, rows, value);
+  }
+  std::vector<Reader*> readers(std::int64_t layer, std::span<const Row> rows) override {
+    std::vector<Reader*> all;
+    for (Tap* tap : taps_)
+      for (Reader* reader : tap->readers(layer, rows)) all.push_back(reader);
+    return all;
+  }
+  // Scores are changed by one tap at most: the first that has a change.
+  std::span<const EdgeEdit> edges(std::int64_t layer, std::span<const Row> rows) override {
+    for (Tap* tap : taps_)
+      if (const auto edges = tap->edges(layer, rows); !edges.empty()) return edges;
+    return {};
+  }
+  std::span<const Substitute> substitutes(std::int64_t layer, std::span<const Row> rows,
+                                          const Problem& problem) override {
+    for (Tap* tap : taps_)
+      if (const auto substitutes = tap->substitutes(layer, rows, problem); !substitutes.empty()) return substitutes;
+    return {};
+  }
+
+ private:
+  std::vector<Tap*> taps_;
+};
+
+}  // namespace regard
