@@ -1,0 +1,59 @@
+#pragma once
+// Makes edits while a model runs: hand it to forward(), feed() or Blocks as the tap. Each sequence of the pass may have
+// edits of its own.
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "intervention/cells.h"
+#include "model/tap.h"
+
+namespace regard {
+
+// What became of one edit.
+struct Receipt {
+  std::int64_t matched = 0;  // cells that it names
+  std::int64_t changed = 0;  // of those, cells that hold other bits than without it
+  std::int64_t passed = 0;   // of those matched, cells that ran at all: a sweep leaves out what cannot reach the metric
+
+  Receipt& operator+=(const Receipt& other) {
+    matched += other.matched;
+    changed += other.changed;
+    passed += other.passed;
+    return *this;
+  }
+};
+
+class EditTap final : public Tap {
+ public:
+  // edits[s]: those of sequence s; must outlive the tap.
+  EditTap(const ModelConfig& config, std::vector<std::span<const Cells>> edits);
+
+  bool wants(Site site, std::int64_t layer) const override;
+  void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override;
+  std::span<const EdgeEdit> edges(std::int64_t layer, std::span<const Row> rows) override;
+  std::span<const Substitute> substitutes(std::int64_t layer, std::span<const Row> rows,
+                                          const Problem& problem) override;
+
+  // [sequence][edit]
+  const std::vector<std::vector<Receipt>>& receipts() const { return receipts_; }
+
+ private:
+  bool any(EditSite site, std::int64_t layer) const { return wanted_[layer] >> static_cast<int>(site) & 1; }
+  void write(const Cells& cells, Receipt& receipt, std::int64_t layer, std::int64_t position, View<float, 2> value);
+  std::span<const float> mean(const Cells& cells, std::int64_t layer);
+  Substitute substitute(const Cells& cells, std::int64_t layer, std::int64_t head, std::vector<std::int64_t> rows,
+                        std::span<const Row> all, const Problem& problem) const;
+
+  const ModelConfig& config_;
+  std::vector<std::span<const Cells>> edits_;
+  std::vector<std::vector<Receipt>> receipts_;
+  std::vector<std::uint32_t> wanted_;  // [L] bit per EditSite
+  std::vector<EdgeEdit> edges_;
+  std::vector<Substitute> substitutes_;
+  std::map<std::tuple<const RunRecord*, Site, std::int64_t>, std::vector<float>> means_;
+};
+
+}  // namespace regard

@@ -1,0 +1,70 @@
+#pragma once
+// The runs that a set of edits needs: the prompt's own, and those that edits take values from.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "intervention/cells.h"
+#include "intervention/edit_tap.h"
+#include "intervention/metric.h"
+#include "parallel/progress.h"
+
+namespace regard {
+
+struct ExperimentRequest {
+  std::vector<std::int32_t> ids;
+  std::map<std::string, std::vector<std::int32_t>> runs;  // by name; "contrast" is the one that recovery is about
+  std::vector<Edit> edits;
+  Metric metric;
+  std::int64_t row = -1;      // where the metric is measured; negative counts from the end
+  std::set<Site> sites = {};  // of the clean run, beside those that the edits need
+};
+
+class Experiment {
+ public:
+  // Checks the edits first, then runs what they need. `partial`: an edit may match nothing or write a cell twice (a
+  // sweep fills in the rest). Errors: as resolve() and check(); Error{usage} for a row that is not there.
+  Experiment(const Model& model, ExperimentRequest request, bool partial, Progress* progress = nullptr);
+  Experiment(const Experiment&) = delete;
+  Experiment& operator=(const Experiment&) = delete;
+
+  const Model& model() const { return model_; }
+  const std::vector<std::int32_t>& ids() const { return request_.ids; }
+  const std::vector<Edit>& edits() const { return request_.edits; }
+  std::int64_t tokens() const { return std::ssize(request_.ids); }
+  std::int64_t row() const { return row_; }
+  const Runs& runs() const { return runs_; }
+  const RunRecord& clean() const { return records_.at(kClean); }
+  const Measure& measure() const { return *measure_; }
+  // The metric of the contrast run at its own last row; nothing without one.
+  std::optional<double> contrast() const;
+  std::vector<Cells> resolve(std::span<const Edit> edits) const;
+
+  // Bytes that the runs take.
+  static std::int64_t bytes_needed(const ModelConfig& config, const ExperimentRequest& request);
+
+ private:
+  const Model& model_;
+  ExperimentRequest request_;
+  std::int64_t row_ = 0;
+  Runs runs_;
+  std::map<std::string, RunRecord> records_;
+  std::optional<Measure> measure_;
+};
+
+// One run with all edits, and what they did.
+struct PatchResult {
+  double base = 0, edited = 0;
+  std::optional<double> contrast, recovery;  // recovery = (edited - contrast) / (base - contrast)
+  std::vector<Receipt> receipts;             // of each edit
+  std::vector<float> before, after;          // logits [V] at the metric's row
+  Divergence divergence;                     // of the two distributions
+};
+PatchResult patch(const Experiment& experiment);
+
+}  // namespace regard

@@ -1,0 +1,203 @@
+#include "intervention/metric.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "kernels/activation.h"
+#include "kernels/softmax.h"
+#include "model/forward.h"
+#include "parallel/parallel_for.h"
+#include "tensor/error.h"
+#include "text/display.h"
+
+namespace regard {
+namespace {
+
+constexpr std::array<std::string_view, 8> kNames = {"logit", "logprob", "diff", "prob", "rank", "kl", "tvd", "jsd"};
+constexpr std::int64_t kRows = 64;  // whole rows of logits that live at a time
+
+int tokens_of(MetricKind kind) { return kind == MetricKind::diff ? 2 : kind >= MetricKind::kl ? 0 : 1; }
+
+// Words, of which quoted ones may hold spaces. The quotes stay, so that '12' is a text and 12 an id.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] == ' ') {
+      ++i;
+      continue;
+    }
+    std::size_t end;
+    if (text[i] == '\'' || text[i] == '"') {
+      end = text.find(text[i], i + 1);
+      while (end != std::string_view::npos && end + 1 < text.size() && text[end + 1] != ' ')
+        end = text.find(text[i], end + 1);
+      if (end == std::string_view::npos)
+        throw Error(ErrorCode::usage, fmt::format("metric \"{}\": a quote is not closed", text),
+                    "write for instance logit ' Mary'");
+      ++end;
+    } else {
+      end = std::min(text.find(' ', i), text.size());
+    }
+    words.emplace_back(text.substr(i, end - i));
+    i = end;
+  }
+  return words;
+}
+
+std::int32_t by_id(std::string_view text, const Tokenizer& tokenizer) {
+  std::int64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc() || end != text.data() + text.size() || id < 0 || id >= tokenizer.vocabulary())
+    throw Error(ErrorCode::usage, fmt::format("there is no token {}", text),
+                fmt::format("ids go from 0 to {}; a text goes in quotes: \"' 12'\"", tokenizer.vocabulary() - 1));
+  return static_cast<std::int32_t>(id);
+}
+
+std::int32_t by_text(std::string_view text, const Tokenizer& tokenizer) {
+  const std::vector<std::int32_t> ids = tokenizer.encode_ids(text, {.parse_special = true, .add_special = false});
+  if (ids.size() == 1) return ids[0];
+  std::string split;
+  for (const std::int32_t id : ids)
+    split += fmt::format("{}'{}' ({})", split.empty() ? "" : ", ", display(tokenizer.bytes(id)), id);
+  throw Error(
+      ErrorCode::usage, fmt::format("'{}' is not one token but {}", display(text), ids.size()),
+      ids.empty()
+          ? "name a token"
+          : fmt::format(
+                "it splits into {}: name one of them by its id, or another text (most words begin with a space)",
+                split));
+}
+
+}  // namespace
+
+std::int32_t parse_token(std::string_view text, const Tokenizer& tokenizer) {
+  const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front();
+  if (quoted) return by_text(text.substr(1, text.size() - 2), tokenizer);
+  const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  return number ? by_id(text, tokenizer) : by_text(text, tokenizer);
+}
+
+Metric parse_metric(std::string_view text, const Tokenizer& tokenizer) {
+  const std::vector<std::string> words = words_of(text);
+  const auto found = words.empty() ? kNames.end() : std::find(kNames.begin(), kNames.end(), words[0]);
+  if (found == kNames.end()) {
+    std::string names;
+    for (const std::string_view name : kNames) names += (names.empty() ? "" : ", ") + std::string(name);
+    throw Error(ErrorCode::usage, fmt::format("there is no metric \"{}\"", display(text)), "metrics are " + names);
+  }
+  Metric metric;
+  metric.kind = static_cast<MetricKind>(found - kNames.begin());
+  const auto given = std::ssize(words) - 1;
+  const bool may_lack = metric.kind != MetricKind::logit && metric.kind != MetricKind::logprob;
+  if (given != tokens_of(metric.kind) && !(given == 0 && may_lack))
+    throw Error(ErrorCode::usage,
+                fmt::format("metric \"{}\" takes {} token{}, {} given", words[0], tokens_of(metric.kind),
+                            tokens_of(metric.kind) == 1 ? "" : "s", given),
+                "write for instance diff ' Mary' ' John' (texts with a space go in quotes)");
+  if (given > 0) metric.token = parse_token(words[1], tokenizer);
+  if (given > 1) metric.against = parse_token(words[2], tokenizer);
+  return metric;
+}
+
+std::string to_string(const Metric& metric, const Tokenizer& tokenizer) {
+  std::string text(kNames[static_cast<std::size_t>(metric.kind)]);
+  const auto token = [&](std::int32_t id) { return fmt::format(" '{}'", display(tokenizer.bytes(id))); };
+  if (tokens_of(metric.kind) > 0) text += token(metric.token);
+  if (tokens_of(metric.kind) > 1) text += token(metric.against);
+  return text;
+}
+
+Measure::Measure(const Model& model, Metric metric, std::span<const float> clean)
+    : model_(model),
+      metric_(metric),
+      clean_(static_cast<std::size_t>(model.config().vocabulary)),
+      clean_logprob_(clean_.size()) {
+  const std::int64_t V = model.config().vocabulary;
+  logits(model, View<const float, 2>(clean.data(), {1, model.config().width}), View<float, 2>(clean_.data(), {1, V}));
+  log_softmax(clean_.data(), clean_logprob_.data(), V);
+  // The first and second choice; lowest id among equals.
+  const auto first = std::max_element(clean_.begin(), clean_.end()) - clean_.begin();
+  if (metric_.token < 0) metric_.token = static_cast<std::int32_t>(first);
+  if (metric_.against < 0) {
+    std::int64_t second = metric_.token == 0 ? 1 : 0;
+    for (std::int64_t i = 0; i < V; ++i)
+      if (i != metric_.token && clean_[i] > clean_[second]) second = i;
+    metric_.against = static_cast<std::int32_t>(second);
+  }
+  base_ = of_logits(clean_);
+}
+
+double Measure::of_logits(std::span<const float> x) const {
+  switch (metric_.kind) {
+    case MetricKind::logit:
+      return x[metric_.token];
+    case MetricKind::diff:
+      return static_cast<double>(x[metric_.token]) - static_cast<double>(x[metric_.against]);
+    case MetricKind::rank:
+      return static_cast<double>(
+          std::count_if(x.begin(), x.end(), [&](float other) { return other > x[metric_.token]; }));
+    case MetricKind::logprob:
+    case MetricKind::prob: {
+      std::vector<float> logprob(x.size());
+      log_softmax(x.data(), logprob.data(), std::ssize(x));
+      float value = logprob[metric_.token];
+      if (metric_.kind == MetricKind::prob) exp(&value, &value, 1);
+      return value;
+    }
+    case MetricKind::kl:
+      return divergence(clean_, x).kl;
+    case MetricKind::tvd:
+      return divergence(clean_, x).tvd;
+    case MetricKind::jsd:
+      return divergence(clean_, x).jsd;
+  }
+  return 0;
+}
+
+std::vector<double> Measure::of(View<const float, 2> resid) const {
+  const ModelConfig& config = model_.config();
+  const std::int64_t rows = resid.shape[0];
+  std::vector<double> values(static_cast<std::size_t>(rows));
+  if (metric_.kind == MetricKind::logit || metric_.kind == MetricKind::diff) {
+    Tensor<float, 2> a({rows, 1}), b({rows, 1});
+    const std::int32_t token[] = {metric_.token}, against[] = {metric_.against};
+    logits_of(model_, resid, token, a.view());
+    if (metric_.kind == MetricKind::diff) logits_of(model_, resid, against, b.view());
+    for (std::int64_t r = 0; r < rows; ++r) values[r] = static_cast<double>(a(r, 0)) - static_cast<double>(b(r, 0));
+    return values;
+  }
+  Tensor<float, 2> all({std::min(kRows, rows), config.vocabulary});
+  for (std::int64_t first = 0; first < rows; first += kRows) {
+    const std::int64_t n = std::min(kRows, rows - first);
+    logits(model_, resid.slice(first, first + n), all.view().slice(0, n));
+    parallel_for(n, [&](std::int64_t r, int) {
+      values[first + r] = of_logits({&all(r, 0), static_cast<std::size_t>(config.vocabulary)});
+    });
+  }
+  return values;
+}
+
+Divergence divergence(std::span<const float> p_logits, std::span<const float> q_logits) {
+  const std::int64_t n = std::ssize(p_logits);
+  std::vector<float> lp(p_logits.size()), lq(p_logits.size()), p(p_logits.size()), q(p_logits.size());
+  log_softmax(p_logits.data(), lp.data(), n);
+  log_softmax(q_logits.data(), lq.data(), n);
+  exp(lp.data(), p.data(), n);
+  exp(lq.data(), q.data(), n);
+  Divergence d;
+  double to_p = 0, to_q = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double a = p[i], b = q[i];
+    if (a > 0) d.kl += a * (static_cast<double>(lp[i]) - static_cast<double>(lq[i]));
+    d.tvd += std::fabs(a - b) / 2;
+    // log(p / m) = -log((1 + q / p) / 2), exactly 0 where both are equal.
+    if (a > 0) to_p -= a * std::log((1 + b / a) / 2);
+    if (b > 0) to_q -= b * std::log((1 + a / b) / 2);
+  }
+  d.jsd = (to_p + to_q) / 2;
+  return d;
+}
+
+}  // namespace regard

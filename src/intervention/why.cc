@@ -1,0 +1,118 @@
+#include "intervention/why.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "intervention/row_readings.h"
+#include "intervention/sweep.h"
+#include "tensor/error.h"
+
+namespace regard {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// One kind of what-if: an edit for each place of `out`.
+struct Kind {
+  std::string named;  // in the receipts
+  double* out = nullptr;
+  std::int64_t count = 0;
+  std::function<std::vector<std::string>(std::int64_t)> edits;  // none: there is no such what-if
+};
+
+struct WhatIf {
+  const Kind* kind;
+  std::int64_t place;
+};
+
+}  // namespace
+
+std::int64_t what_ifs_of(const WhyRequest& request, const ModelConfig& config) {
+  const std::int64_t tokens = std::ssize(request.ids);
+  return 2 * (tokens - 1) + (request.contrast.empty() ? 0 : 3 * tokens) +
+         (request.heads ? config.layers * config.heads : 0);
+}
+
+WhyResult why(const Model& model, const WhyRequest& request, Progress* progress) {
+  const ModelConfig& config = model.config();
+  const std::int64_t T = std::ssize(request.ids), L = config.layers, H = config.heads;
+  ExperimentRequest wanted{.ids = request.ids,
+                           .runs = {},
+                           .edits = {},
+                           .metric = request.metric,
+                           .row = request.row,
+                           .sites = Sweep::sites()};
+  if (!request.contrast.empty()) {
+    if (std::ssize(request.contrast) != T)
+      throw Error(ErrorCode::usage,
+                  fmt::format("the contrast has {} tokens and the text {}", request.contrast.size(), T),
+                  "choose one that splits into as many tokens (regard tokens shows how a text splits)");
+    wanted.runs["contrast"] = request.contrast;
+    wanted.edits = {parse_edit("patch k from=contrast"), parse_edit("patch v from=contrast")};
+  }
+  const Experiment experiment(model, std::move(wanted), true, progress);
+
+  WhyResult result;
+  result.row = experiment.row();
+  result.metric = experiment.measure().metric();
+  result.base = experiment.measure().base();
+  result.contrast = experiment.contrast();
+  const RowReadings readings = read_row(model, request.ids, result.row);
+  result.attention = readings.attention;
+  result.rollout = readings.rollout;
+  result.norm_weighted = readings.norm_weighted;
+
+  std::vector<Kind> kinds;
+  const auto by_key = [&](std::string named, std::vector<double>& out, auto edits) {
+    out.assign(static_cast<std::size_t>(T), kNone);
+    kinds.push_back({std::move(named), out.data(), T, edits});
+  };
+  using Edits = std::vector<std::string>;
+  by_key("block edge row=R key=S", result.hide_from_last, [&](std::int64_t s) {
+    return s < result.row ? Edits{fmt::format("block edge row={} key={}", result.row, s)} : Edits{};
+  });
+  by_key("block edge row=S+1: key=S", result.hide_from_all, [&](std::int64_t s) {
+    return s < result.row ? Edits{fmt::format("block edge row={}:{} key={}", s + 1, result.row + 1, s)} : Edits{};
+  });
+  // No row that the metric sees reads the row itself, or one after it, later on: hiding them there changes nothing.
+  std::fill(result.hide_from_all.begin() + result.row, result.hide_from_all.end(), 0.0);
+  if (!request.contrast.empty()) {
+    const auto keys = [](std::int64_t s) { return fmt::format("patch k from=contrast key={}", s); };
+    const auto values = [](std::int64_t s) { return fmt::format("patch v from=contrast key={}", s); };
+    by_key("patch k from=contrast key=S", result.keys_only, [&, keys](std::int64_t s) { return Edits{keys(s)}; });
+    by_key("patch v from=contrast key=S", result.values_only, [&, values](std::int64_t s) { return Edits{values(s)}; });
+    by_key("patch k, patch v from=contrast key=S", result.both, [&, keys, values](std::int64_t s) {
+      return Edits{keys(s), values(s)};
+    });
+  }
+  if (request.heads) {
+    result.zero_z = Tensor<double, 2>({L, H});
+    kinds.push_back({"zero z layer=L head=H", result.zero_z.data(), L * H,
+                     [H](std::int64_t i) { return Edits{fmt::format("zero z layer={} head={}", i / H, i % H)}; }});
+  }
+
+  std::vector<WhatIf> what_ifs;
+  for (const Kind& kind : kinds) {
+    result.receipts.push_back({kind.named, {}});
+    for (std::int64_t place = 0; place < kind.count; ++place)
+      if (!kind.edits(place).empty()) what_ifs.push_back({&kind, place});
+  }
+  result.what_ifs = std::ssize(what_ifs);
+  Sweep sweep(model, experiment.clean(), experiment.measure(),
+              {.row = result.row, .batch_rows = request.batch_rows, .progress = progress});
+  const auto cells = [&](std::int64_t i) {
+    std::vector<Edit> edits;
+    for (const std::string& text : what_ifs[i].kind->edits(what_ifs[i].place)) edits.push_back(parse_edit(text));
+    return experiment.resolve(edits);
+  };
+  sweep.run(result.what_ifs, cells, [&](const WhatIfResult& one) {
+    const WhatIf& what_if = what_ifs[one.index];
+    what_if.kind->out[what_if.place] = one.value - result.base;
+    Receipt& sum = result.receipts[what_if.kind - kinds.data()].second;
+    for (const Receipt& receipt : one.receipts) sum += receipt;
+  });
+  return result;
+}
+
+}  // namespace regard

@@ -1,0 +1,52 @@
+#pragma once
+// Why a model says what it says: what its answer depends on, beside what attention shows.
+//
+// For every position s of the text, the change of the metric
+//   hide_from_last   when the metric's row may not read s, in all layers and heads (attention knockout, Geva et al.
+//   2023) hide_from_all    when no later row may read s keys_only, values_only, both   when the keys, values or both of
+//   s come from the contrast run, in all layers
+// and three readings of the same row that cost no what-if:
+//   attention        its weight on s, mean over layers and heads
+//   rollout          Abnar & Zuidema 2020 (reading/rollout.h)
+//   norm_weighted    |sum_h P_h(s) v_s W_O^h| (Kobayashi et al. 2020), each layer's made to sum to 1, mean over layers
+// For every layer and head, the change when its z is 0 in every row (zero_z).
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "intervention/experiment.h"
+#include "tensor/buffer.h"
+
+namespace regard {
+
+struct WhyRequest {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> contrast;  // empty: none; else as many tokens as ids
+  Metric metric;
+  std::int64_t row = -1;
+  bool heads = true;               // also zero_z
+  std::int64_t batch_rows = 1024;  // as SweepOptions
+};
+
+// Changes of the metric, edited - base; NaN where there is no such what-if (a row cannot hide itself).
+struct WhyResult {
+  Metric metric;
+  std::int64_t row = 0;
+  double base = 0;
+  std::optional<double> contrast;
+  std::vector<double> attention, rollout, norm_weighted;  // [T] shares of the row; 0 after it
+  std::vector<double> hide_from_last, hide_from_all;      // [T]
+  std::vector<double> keys_only, values_only, both;       // [T], empty without a contrast
+  Tensor<double, 2> zero_z;                               // [L][H], empty when not asked for
+  std::int64_t what_ifs = 0;
+  std::vector<std::pair<std::string, Receipt>> receipts;  // summed over the what-ifs of a kind, by its edit
+};
+
+// Error{usage} when the contrast has another number of tokens, Error{bad_input} for a text of no tokens.
+WhyResult why(const Model& model, const WhyRequest& request, Progress* progress = nullptr);
+
+// What-ifs that it will run.
+std::int64_t what_ifs_of(const WhyRequest& request, const ModelConfig& config);
+
+}  // namespace regard

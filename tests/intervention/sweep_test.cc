@@ -1,0 +1,221 @@
+// A sweep gives the bits of whole runs, for every kind of edit, however it is batched.
+
+#include "intervention/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include "intervention/experiment.h"
+#include "support/targets.h"
+#include "support/tiny_model.h"
+#include "tensor/error.h"
+
+namespace regard {
+namespace {
+
+using testing::Numbers;
+using testing::same_bits;
+
+constexpr std::int64_t kTokens = 60, kWhatIfs = 200;
+
+// Every action at every site that it has.
+const char* const kKinds[] = {"block edge",
+                              "scale edge by=0.5",
+                              "scale edge by=3",
+                              "scale z by=-2",
+                              "scale v by=0.5",
+                              "scale attn_out by=0",
+                              "scale mlp_out by=1.5",
+                              "zero z",
+                              "zero v",
+                              "zero attn_out",
+                              "zero mlp_out",
+                              "zero resid_pre",
+                              "zero resid_post",
+                              "mean z",
+                              "mean v",
+                              "mean attn_out",
+                              "mean mlp_out",
+                              "mean resid_pre",
+                              "mean resid_post",
+                              "mean z from=other",
+                              "patch k from=other",
+                              "patch v from=other",
+                              "patch q from=other",
+                              "patch z from=other",
+                              "patch pattern from=other",
+                              "patch attn_out from=other",
+                              "patch mlp_out from=other",
+                              "patch resid_pre from=other",
+                              "patch resid_post from=other",
+                              "freeze pattern",
+                              "uniform pattern",
+                              "permute pattern seed=7"};
+
+class SweepTest : public ::testing::Test {
+ protected:
+  SweepTest()
+      : file_({.layers = 4, .context = 512, .type = DType::q4_1, .embedding_type = DType::q8_0}),
+        model_(Model::load(file_.path())),
+        ids_(testing::some_ids(kTokens, model_.config().vocabulary)),
+        other_(testing::some_ids(kTokens, model_.config().vocabulary, 2)) {
+    std::vector<Edit> all;
+    for (const char* kind : kKinds) all.push_back(parse_edit(kind));
+    experiment_ = std::make_unique<Experiment>(model_,
+                                               ExperimentRequest{.ids = ids_,
+                                                                 .runs = {{"other", other_}},
+                                                                 .edits = all,
+                                                                 .metric = {MetricKind::logprob, 3},
+                                                                 .sites = Sweep::sites()},
+                                               true);
+  }
+
+  // A few cells of a kind, somewhere.
+  Edit somewhere(std::string_view kind, Numbers& numbers) {
+    Edit edit = parse_edit(kind);
+    const ModelConfig& c = model_.config();
+    const auto choose = [&](Selector selector, std::int64_t count) {
+      if (!has(edit.site, selector) || numbers.below(5) == 0) return;
+      const std::int64_t a = numbers.below(count), b = numbers.below(count);
+      edit.at(selector) =
+          numbers.below(2) == 0 ? std::to_string(a) : fmt::format("{}:{}", std::min(a, b), std::max(a, b) + 1);
+    };
+    choose(Selector::layer, c.layers);
+    choose(Selector::head, c.heads);
+    choose(Selector::kv_head, c.kv_heads);
+    choose(Selector::row, kTokens);
+    choose(Selector::key, kTokens);
+    return edit;
+  }
+
+  std::vector<std::vector<Cells>> what_ifs(std::string_view kind, std::int64_t count = kWhatIfs) {
+    std::vector<std::vector<Cells>> all;
+    Numbers numbers(std::hash<std::string_view>()(kind));
+    while (std::ssize(all) < count) {
+      std::vector<Edit> edits = {somewhere(kind, numbers)};
+      // To freeze what nothing changes is to change nothing.
+      if (edits[0].action == Action::freeze) edits.push_back(parse_edit("scale mlp_out by=1.5 layer=0"));
+      all.push_back(experiment_->resolve(edits));
+    }
+    return all;
+  }
+
+  std::vector<double> swept(const std::vector<std::vector<Cells>>& all, std::int64_t batch_rows = 1024,
+                            std::int64_t row = -1) {
+    std::vector<double> values(all.size());
+    Sweep sweep(model_, experiment_->clean(), experiment_->measure(), {.row = row, .batch_rows = batch_rows});
+    sweep.run(
+        std::ssize(all), [&](std::int64_t i) { return all[i]; },
+        [&](const WhatIfResult& one) { values[one.index] = one.value; });
+    return values;
+  }
+  std::vector<double> whole(const std::vector<std::vector<Cells>>& all, std::int64_t row = kTokens - 1) {
+    std::vector<double> values;
+    for (const auto& cells : all) values.push_back(whole_run(model_, ids_, cells, experiment_->measure(), row).value);
+    return values;
+  }
+
+  testing::TinyModelFile file_;
+  Model model_;
+  std::vector<std::int32_t> ids_, other_;
+  std::unique_ptr<Experiment> experiment_;
+};
+
+TEST_F(SweepTest, EveryKindHasTheBitsOfWholeRuns) {
+  const testing::Restore restore;
+  set_thread_count(1);  // thousands of small runs: other counts below
+  for (const char* kind : kKinds) {
+    SCOPED_TRACE(kind);
+    const auto all = what_ifs(kind);
+    const std::vector<double> values = swept(all);
+    EXPECT_TRUE(same_bits(values, whole(all)));
+    const double base = experiment_->measure().base();
+    EXPECT_GT(std::count_if(values.begin(), values.end(), [&](double value) { return value != base; }), kWhatIfs / 4);
+  }
+}
+
+TEST_F(SweepTest, InAnyOrderAndBatch) {
+  std::vector<std::vector<Cells>> all;
+  for (const char* kind : kKinds)
+    for (auto& cells : what_ifs(kind, 5)) all.push_back(std::move(cells));
+  const std::vector<double> expected = swept(all);
+  for (const std::int64_t batch_rows : {1, 7, 61, 300, 100000})
+    EXPECT_TRUE(same_bits(expected, swept(all, batch_rows)));
+  std::reverse(all.begin(), all.end());
+  std::vector<double> backwards = swept(all, 500);
+  std::reverse(backwards.begin(), backwards.end());
+  EXPECT_TRUE(same_bits(expected, backwards));
+}
+
+TEST_F(SweepTest, OnEveryTargetAndThreadCount) {
+  std::vector<std::vector<Cells>> all;
+  for (const char* kind : kKinds)
+    for (auto& cells : what_ifs(kind, 3)) all.push_back(std::move(cells));
+  testing::expect_same_bits_everywhere([&] { return swept(all); });
+}
+
+TEST_F(SweepTest, SeveralEditsAtOnce) {
+  const testing::Restore restore;
+  set_thread_count(1);
+  Numbers numbers(5);
+  std::vector<std::vector<Cells>> all;
+  while (std::ssize(all) < kWhatIfs) {
+    std::vector<Edit> edits;
+    for (int e = 0; e < 3; ++e) edits.push_back(somewhere(kKinds[numbers.below(std::size(kKinds))], numbers));
+    std::vector<Cells> cells = experiment_->resolve(edits);
+    try {
+      check(edits, cells, model_.config());
+    } catch (const Error&) {
+      continue;
+    }
+    all.push_back(std::move(cells));
+  }
+  EXPECT_TRUE(same_bits(swept(all), whole(all)));
+}
+
+TEST_F(SweepTest, MeasuredAtARowInTheMiddle) {
+  const testing::Restore restore;
+  set_thread_count(1);
+  const std::int64_t row = 33;
+  Experiment middle(
+      model_, {.ids = ids_, .runs = {}, .edits = {}, .metric = {MetricKind::kl}, .row = row, .sites = Sweep::sites()},
+      true);
+  for (const char* kind : {"zero z", "block edge", "zero v", "zero resid_pre"}) {
+    const auto all = what_ifs(kind);
+    std::vector<double> values(all.size()), expected;
+    Sweep sweep(model_, middle.clean(), middle.measure(), {.row = row});
+    sweep.run(
+        std::ssize(all), [&](std::int64_t i) { return all[i]; },
+        [&](const WhatIfResult& one) { values[one.index] = one.value; });
+    for (const auto& cells : all) expected.push_back(whole_run(model_, ids_, cells, middle.measure(), row).value);
+    EXPECT_TRUE(same_bits(values, expected)) << kind;
+  }
+}
+
+TEST_F(SweepTest, NullEditsAreExactlyZero) {
+  const double base = experiment_->measure().base();
+  for (const char* kind : {"scale edge by=1", "scale z by=1", "scale v by=1", "scale mlp_out by=1", "freeze pattern",
+                           "patch k from=clean", "patch v from=clean", "patch q from=clean", "patch z from=clean",
+                           "patch pattern from=clean", "patch attn_out from=clean", "patch mlp_out from=clean",
+                           "patch resid_pre from=clean", "patch resid_post from=clean"}) {
+    SCOPED_TRACE(kind);
+    const Edit edit = parse_edit(kind);
+    const Experiment experiment(
+        model_, {.ids = ids_, .runs = {}, .edits = {edit}, .metric = {MetricKind::logprob, 3}, .sites = Sweep::sites()},
+        false);
+    const PatchResult result = patch(experiment);
+    EXPECT_EQ(result.edited - result.base, 0.0);
+    EXPECT_TRUE(same_bits(result.before, result.after));
+    EXPECT_EQ(result.divergence.kl, 0.0);
+    EXPECT_EQ(result.divergence.tvd, 0.0);
+    EXPECT_EQ(result.divergence.jsd, 0.0);
+    EXPECT_GT(result.receipts[0].matched, 0);
+    EXPECT_EQ(result.receipts[0].changed, 0);
+    const auto cells = experiment.resolve(experiment.edits());
+    Sweep sweep(model_, experiment.clean(), experiment.measure(), {});
+    sweep.run(
+        1, [&](std::int64_t) { return cells; }, [&](const WhatIfResult& one) { EXPECT_EQ(one.value, base); });
+  }
+}
+
+}  // namespace
+}  // namespace regard
