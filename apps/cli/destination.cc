@@ -28,7 +28,7 @@ void deliver(const Options& options, const Writers& writers) {
   }
   if (options.json) {
     Output out = Output::to_descriptor(STDOUT_FILENO, "standard output");
-    writers.json(out);
+    (writers.printed_json ? writers.printed_json : writers.json)(out);
     out.finish();
   } else if (options.outputs.empty()) {
     const Terminal terminal = options.terminal();

@@ -14,6 +14,7 @@ namespace regard::cli {
 // The ways in which a verb's result can be written.
 struct Writers {
   std::function<void(Output&)> json;
+  std::function<void(Output&)> printed_json = {};  // where it is not the same as in a file
   std::function<Page(const Terminal&)> page;
   // Beside .json: by extension, the bytes of a file that appears whole or not at all.
   std::map<std::string, std::function<void(Output&)>> files = {};

@@ -16,6 +16,9 @@ int run_tokens(const Words& words);
 int run_logits(const Words& words);
 int run_generate(const Words& words);
 int run_read(const Words& words);
+int run_why(const Words& words);
+int run_patch(const Words& words);
+int run_sweep(const Words& words);
 int run_bench(const Words& words);
 
 inline constexpr int kDone = 0, kBadInput = 1, kUsage = 2, kInterrupted = 130;

@@ -76,8 +76,8 @@ void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary*
   json.end_array();
 }
 
-void write_candidates(JsonWriter& json, std::span<const Candidate> candidates) {
-  json.key("next");
+void write_candidates(JsonWriter& json, std::span<const Candidate> candidates, std::string_view name) {
+  json.key(name);
   json.begin_array();
   for (const Candidate& candidate : candidates) {
     json.begin_object();

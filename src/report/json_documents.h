@@ -13,8 +13,7 @@ namespace regard {
 void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary* model,
                     std::span<const TokenPiece> tokens);
 
-// "next".
-void write_candidates(JsonWriter& json, std::span<const Candidate> candidates);
+void write_candidates(JsonWriter& json, std::span<const Candidate> candidates, std::string_view name = "next");
 
 void write_json(Output& out, const TokensResult& result);
 void write_json(Output& out, const LogitsResult& result);

@@ -38,20 +38,24 @@ std::string markup_colour(Colour colour) {
   return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
 }
 
-std::string heat_class(double heat) {
+std::string heat_class(double heat, bool cool) {
   if (!(heat > kFaintestShade)) return {};
   const int step = static_cast<int>(std::lround(std::min(heat, 1.0) * kHeatSteps));
-  return "h" + std::to_string(std::max(step, 1));
+  return (cool ? "c" : "h") + std::to_string(std::max(step, 1));
 }
 
 std::string heat_rules(bool svg) {
   const auto rules = [&](Background background) {
     std::string text;
-    for (int step = 1; step <= kHeatSteps; ++step) {
-      const Shade s = shade(static_cast<double>(step) / kHeatSteps, background);
-      text += svg ? fmt::format("rect.h{0}{{fill:{1}}}text.h{0}{{fill:{2}}}\n", step, markup_colour(s.paper),
-                                markup_colour(s.ink))
-                  : fmt::format(".h{}{{background:{};color:{}}}\n", step, markup_colour(s.paper), markup_colour(s.ink));
+    for (const bool cool : {false, true}) {
+      for (int step = 1; step <= kHeatSteps; ++step) {
+        const std::string name = heat_class(static_cast<double>(step) / kHeatSteps, cool);
+        const Shade s = shade(static_cast<double>(step) / kHeatSteps, background, cool);
+        text +=
+            svg ? fmt::format("rect.{0}{{fill:{1}}}text.{0}{{fill:{2}}}\n", name, markup_colour(s.paper),
+                              markup_colour(s.ink))
+                : fmt::format(".{}{{background:{};color:{}}}\n", name, markup_colour(s.paper), markup_colour(s.ink));
+      }
     }
     return text;
   };

@@ -94,6 +94,10 @@ void NpzWriter::add(const std::string& name, std::span<const float> values, std:
   add_array(name, "<f4", values.data(), values.size_bytes(), shape);
 }
 
+void NpzWriter::add(const std::string& name, std::span<const double> values, std::vector<std::int64_t> shape) {
+  add_array(name, "<f8", values.data(), values.size_bytes(), shape);
+}
+
 void NpzWriter::add(const std::string& name, std::span<const std::int64_t> values, std::vector<std::int64_t> shape) {
   add_array(name, "<i8", values.data(), values.size_bytes(), shape);
 }

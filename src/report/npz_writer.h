@@ -19,6 +19,7 @@ class NpzWriter {
 
   // The data must stay where it is until finish(). Shapes are row-major; an empty shape is a single number.
   void add(const std::string& name, std::span<const float> values, std::vector<std::int64_t> shape);
+  void add(const std::string& name, std::span<const double> values, std::vector<std::int64_t> shape);
   void add(const std::string& name, std::span<const std::int64_t> values, std::vector<std::int64_t> shape);
   void add(const std::string& name, std::span<const std::int32_t> values, std::vector<std::int64_t> shape);
   // [texts.size()] of fixed width; a byte that is not UTF-8 as \xE4.

@@ -14,6 +14,7 @@ namespace regard {
 struct Style {
   std::optional<Colour> ink = {};  // nothing: what the place has
   double heat = 0;                 // shaded by this value
+  bool cool = false;               // in blue, not in orange
   bool bold = false, faint = false;
 };
 

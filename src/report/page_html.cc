@@ -9,7 +9,7 @@ namespace regard {
 namespace {
 
 void write_piece(Output& out, const Piece& piece) {
-  std::string classes = heat_class(piece.style.heat);
+  std::string classes = heat_class(piece.style.heat, piece.style.cool);
   if (piece.style.bold) classes += " bold";
   if (piece.style.faint) classes += " faint";
   std::string style;

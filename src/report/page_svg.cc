@@ -12,7 +12,7 @@ constexpr double kCellWidth = 8.4, kLineHeight = 19, kBaseline = 14, kMargin = 1
 
 // Neighbouring classes as one attribute.
 std::string classes(const Piece& piece) {
-  std::string names = heat_class(piece.style.heat);
+  std::string names = heat_class(piece.style.heat, piece.style.cool);
   if (piece.style.bold) names += names.empty() ? "bold" : " bold";
   if (piece.style.faint) names += names.empty() ? "faint" : " faint";
   return names.empty() ? "" : " class=\"" + names + '"';
@@ -21,7 +21,7 @@ std::string classes(const Piece& piece) {
 void draw(Output& out, const Piece& piece, double x, double y) {
   const double width = piece.columns * kCellWidth;
   const std::string note = piece.note.empty() ? "" : "<title>" + markup_text(piece.note) + "</title>";
-  if (const std::string heat = heat_class(piece.style.heat); !heat.empty())
+  if (const std::string heat = heat_class(piece.style.heat, piece.style.cool); !heat.empty())
     out.write(fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\">{}</rect>\n",
                           heat, x, y, width, kLineHeight, note));
   if (piece.text.find_first_not_of(' ') == std::string::npos) return;

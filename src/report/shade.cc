@@ -13,6 +13,12 @@ constexpr std::array<Colour, 5> kUnknown = {
 constexpr std::array<Colour, 5> kOnLight = {
     {kLightPage, {255, 232, 200}, {255, 196, 120}, {255, 146, 48}, {236, 98, 16}}};
 constexpr std::array<Colour, 5> kOnDark = {{kDarkPage, {66, 38, 22}, {128, 64, 18}, {206, 108, 20}, {255, 190, 70}}};
+constexpr std::array<Colour, 5> kCoolUnknown = {
+    {{110, 112, 122}, {92, 118, 156}, {66, 128, 200}, {58, 146, 236}, {90, 184, 255}}};
+constexpr std::array<Colour, 5> kCoolOnLight = {
+    {kLightPage, {214, 232, 252}, {152, 200, 248}, {84, 154, 232}, {28, 102, 196}}};
+constexpr std::array<Colour, 5> kCoolOnDark = {
+    {kDarkPage, {22, 42, 70}, {24, 74, 134}, {44, 124, 206}, {120, 196, 255}}};
 
 // Relative luminance, WCAG 2.
 double luminance(Colour colour) {
@@ -36,10 +42,10 @@ Colour between(std::span<const Colour> stops, double value) {
 
 }  // namespace
 
-Shade shade(double value, Background background) {
-  const std::span<const Colour> stops = background == Background::light  ? std::span<const Colour>(kOnLight)
-                                        : background == Background::dark ? std::span<const Colour>(kOnDark)
-                                                                         : std::span<const Colour>(kUnknown);
+Shade shade(double value, Background background, bool cool) {
+  const auto& stops = background == Background::light  ? (cool ? kCoolOnLight : kOnLight)
+                      : background == Background::dark ? (cool ? kCoolOnDark : kOnDark)
+                                                       : (cool ? kCoolUnknown : kUnknown);
   const Colour paper = between(stops, std::clamp(std::isnan(value) ? 0.0 : value, 0.0, 1.0));
   // (L + 0.05) / 0.05 and 1.05 / (L + 0.05) are equal at L = 0.179.
   return {paper, luminance(paper) > 0.179 ? Colour{0, 0, 0} : Colour{255, 255, 255}};

@@ -1,5 +1,6 @@
 #pragma once
-// A value in [0, 1] as a colour to write on: nothing at 0, warmer and more striking towards 1.
+// A value in [0, 1] as a colour to write on: nothing at 0, warmer and more striking towards 1; or cooler, for what
+// works the other way (orange and blue are told apart by every common kind of colour vision).
 
 #include <cstdint>
 
@@ -20,7 +21,7 @@ enum class Background { unknown, light, dark };
 
 inline constexpr double kFaintestShade = 0.02;  // below it there is none
 // The ink is black or white, whichever reads better: a contrast of at least 4.5 (WCAG 2, level AA).
-Shade shade(double value, Background background);
+Shade shade(double value, Background background, bool cool = false);
 
 inline constexpr Colour kLightPage{255, 255, 255}, kDarkPage{13, 17, 23};
 

@@ -78,7 +78,7 @@ class Layouter {
   int used() const { return columns(lines_.back().line); }
 
   void append(std::string_view part, const ShadedToken& token, bool first) {
-    const Style style{.heat = token.value, .bold = token.marked, .faint = token.faint};
+    const Style style{.heat = token.value, .cool = token.cool, .bold = token.marked, .faint = token.faint};
     LaidLine& laid = lines_.back();
     laid.line.push_back(piece(std::string(part), style, token.note));
     laid.values.push_back(token.value);
@@ -116,7 +116,7 @@ Line bars_under(const LaidLine& laid) {
   Line line;
   if (laid.strongest <= kFaintestShade) return line;
   for (std::size_t i = 0; i < laid.line.size(); ++i) {
-    const std::string glyph = bar_glyph(laid.values[i]);
+    const std::string glyph = laid.line[i].style.cool ? cool_glyph(laid.values[i]) : bar_glyph(laid.values[i]);
     std::string text;
     for (int c = 0; c < laid.line[i].columns; ++c) text += glyph;
     line.push_back(piece(std::move(text)));
@@ -178,6 +178,12 @@ std::string bar_glyph(double value) {
   constexpr std::array<const char*, 8> kGlyphs = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   if (!(value > kFaintestShade)) return " ";
   return kGlyphs[static_cast<std::size_t>(std::clamp(static_cast<int>(value * 8), 0, 7))];
+}
+
+std::string cool_glyph(double value) {
+  constexpr std::array<const char*, 4> kGlyphs = {"░", "▒", "▓", "█"};
+  if (!(value > kFaintestShade)) return " ";
+  return kGlyphs[static_cast<std::size_t>(std::clamp(static_cast<int>(value * 4), 0, 3))];
 }
 
 std::string bar(double value, int width) {

@@ -16,6 +16,7 @@ struct ShadedToken {
   std::string note;
   bool marked = false;  // bold: the row that reads
   bool faint = false;   // set apart
+  bool cool = false;    // works the other way: blue, or ░▒▓ in bars
 };
 
 struct ShadedTextLayout {
@@ -34,6 +35,8 @@ std::vector<Line> shaded_text(std::span<const ShadedToken> tokens, const ShadedT
 
 // "▁▂▃▄▅▆▇█" for a value in (0, 1], a space for less than one part in fifty.
 std::string bar_glyph(double value);
+// "░▒▓█" likewise: for what works the other way.
+std::string cool_glyph(double value);
 // A horizontal bar of at most `width` columns, to an eighth of a column; at least a sliver for what is not 0.
 std::string bar(double value, int width);
 

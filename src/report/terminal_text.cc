@@ -79,7 +79,7 @@ std::string terminal_text(const Line& line, Colours colours) {
       if (piece.style.bold) append(codes, "1");
       if (piece.style.faint) append(codes, "2");
       if (piece.style.heat > kFaintestShade) {
-        const Shade shading = shade(piece.style.heat, Background::unknown);
+        const Shade shading = shade(piece.style.heat, Background::unknown, piece.style.cool);
         append(codes, colour_code(shading.ink, colours, false));
         append(codes, colour_code(shading.paper, colours, true));
       } else if (piece.style.ink) {

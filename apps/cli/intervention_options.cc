@@ -1,0 +1,125 @@
+#include "intervention_options.h"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <utility>
+
+#include "inputs.h"
+#include "tensor/error.h"
+#include "text/display.h"
+#include "text/utf8.h"
+
+namespace regard::cli {
+namespace {
+
+constexpr const char* kContrast = "contrast";
+
+bool is_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.');
+  });
+}
+
+// NAME=VALUE, cut at the first =.
+std::pair<std::string, std::string> named(const std::string& option, const std::string& text) {
+  const std::size_t cut = text.find('=');
+  const std::string name = text.substr(0, cut);
+  if (cut == std::string::npos || !is_name(name))
+    throw Error(ErrorCode::usage, fmt::format("\"{}\" does not name a run, {}", display(text), option),
+                fmt::format("write {} NAME=..., NAME of letters, digits, _ - and .", option));
+  if (name == kClean)
+    throw Error(ErrorCode::usage, fmt::format("a run cannot be called \"{}\", {}", name, option),
+                "that is the run of the prompt without edits");
+  return {name, text.substr(cut + 1)};
+}
+
+std::vector<std::int32_t> ids_of_text(const std::string& option, const std::string& text, const Tokenizer& tokenizer) {
+  if (const auto place = first_invalid_utf8(text))
+    throw Error(ErrorCode::usage,
+                fmt::format("text is not UTF-8: byte {} is 0x{:02X}, {}", *place,
+                            static_cast<unsigned char>(text[*place]), option),
+                "convert it first, e.g. with iconv -t UTF-8");
+  return tokenizer.encode_ids(text);
+}
+
+std::vector<std::int32_t> ids_of_list(const std::string& option, const std::string& text, const Tokenizer& tokenizer) {
+  const std::vector<std::int32_t> ids = parse_ids(option, text);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || ids[i] >= tokenizer.vocabulary())
+      throw Error(ErrorCode::bad_input, fmt::format("token id {} does not exist, place {} of {}", ids[i], i, option),
+                  fmt::format("ids go from 0 to {}", tokenizer.vocabulary() - 1));
+  return ids;
+}
+
+}  // namespace
+
+void InterventionOptions::declare_edits(Arguments& arguments) {
+  arguments.texts("--edit", edits, "EDIT", "what to change: \"block edge row=-1 key=4\" (may be repeated)");
+  arguments.texts("--run", runs, "NAME=TEXT", "another text that edits take values from (may be repeated)");
+  arguments.texts("--run-ids", runs_ids, "NAME=1,2,3", "the same by token ids");
+}
+
+void InterventionOptions::declare_contrast(Arguments& arguments) {
+  arguments.text("--contrast", contrast, "TEXT", "the text to compare with, a run called contrast");
+  arguments.text("--contrast-ids", contrast_ids, "1,2,3", "the same by token ids");
+}
+
+void InterventionOptions::declare_metric(Arguments& arguments) {
+  arguments.text("--metric", metric, "METRIC",
+                 "what to measure: logit T, logprob T, diff T T, prob, rank, kl, tvd or jsd; T is an id or ' text' "
+                 "(default: diff of the first and second choice)");
+  arguments.text("--token", token, "T", "measure logprob T");
+  arguments.text("--against", against, "T", "with --token A: measure diff A T");
+  arguments.integer("--at", row, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max(),
+                    "measure after this position instead of the last; -1 counts from the end");
+}
+
+Metric InterventionOptions::chosen_metric(const Tokenizer& tokenizer) const {
+  if (metric && token) throw Error(ErrorCode::usage, "two metrics are given, --metric and --token", "give one of them");
+  if (against && !token)
+    throw Error(ErrorCode::usage, "--against without --token", "--token A --against B measures diff A B");
+  if (metric) return parse_metric(*metric, tokenizer);
+  if (!token) return {};
+  if (!against) return {.kind = MetricKind::logprob, .token = parse_token(*token, tokenizer)};
+  return {
+      .kind = MetricKind::diff, .token = parse_token(*token, tokenizer), .against = parse_token(*against, tokenizer)};
+}
+
+std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_runs(const Model& model) const {
+  const Tokenizer& tokenizer = model.tokenizer();
+  std::map<std::string, std::vector<std::int32_t>> chosen;
+  const auto add = [&](const std::string& option, const std::string& name, std::vector<std::int32_t> ids) {
+    if (ids.empty())
+      throw Error(ErrorCode::usage, fmt::format("run \"{}\" has no tokens, {}", name, option),
+                  "give at least one token");
+    check_length(ids, model.config());
+    if (!chosen.emplace(name, std::move(ids)).second)
+      throw Error(ErrorCode::usage, fmt::format("two runs are called \"{}\", {}", name, option),
+                  "give each run a name of its own");
+  };
+  if (contrast) add("--contrast", kContrast, ids_of_text("--contrast", *contrast, tokenizer));
+  if (contrast_ids) add("--contrast-ids", kContrast, ids_of_list("--contrast-ids", *contrast_ids, tokenizer));
+  for (const std::string& run : runs) {
+    const auto [name, text] = named("--run", run);
+    add("--run", name, ids_of_text("--run", text, tokenizer));
+  }
+  for (const std::string& run : runs_ids) {
+    const auto [name, list] = named("--run-ids", run);
+    add("--run-ids", name, ids_of_list("--run-ids", list, tokenizer));
+  }
+  return chosen;
+}
+
+ExperimentRequest InterventionOptions::request(const Options& options, const Model& model) const {
+  ExperimentRequest request;
+  for (const std::string& edit : edits) request.edits.push_back(parse_edit(edit));
+  request.metric = chosen_metric(model.tokenizer());
+  request.row = row.value_or(-1);
+  request.runs = chosen_runs(model);
+  request.ids = prompt_ids(options, model.tokenizer());
+  check_length(request.ids, model.config());
+  return request;
+}
+
+}  // namespace regard::cli

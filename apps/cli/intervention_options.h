@@ -1,0 +1,35 @@
+#pragma once
+// What patch, sweep and why share: edits, other runs, and what is measured.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "intervention/experiment.h"
+#include "options.h"
+
+namespace regard::cli {
+
+struct InterventionOptions {
+  std::vector<std::string> edits, runs, runs_ids;
+  std::optional<std::string> contrast, contrast_ids;
+  std::optional<std::string> metric, token, against;
+  std::optional<std::int64_t> row;
+
+  void declare_edits(Arguments& arguments);     // --edit, --run, --run-ids
+  void declare_contrast(Arguments& arguments);  // --contrast, --contrast-ids
+  void declare_metric(Arguments& arguments);    // --metric, --token, --against, --at
+
+  // The prompt, the runs, the edits and the metric, made with the model's tokenizer. Error{usage} for what does not fit
+  // together, Error{bad_input} for ids out of range and texts longer than the model's context.
+  ExperimentRequest request(const Options& options, const Model& model) const;
+
+ private:
+  Metric chosen_metric(const Tokenizer& tokenizer) const;
+  std::map<std::string, std::vector<std::int32_t>> chosen_runs(const Model& model) const;
+};
+
+}  // namespace regard::cli

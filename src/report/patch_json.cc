@@ -1,0 +1,86 @@
+// What a patch did, as a document and as a table.
+
+#include <algorithm>
+
+#include "kernels/softmax.h"
+#include "report/csv_writer.h"
+#include "report/json_documents.h"
+#include "report/patch_result.h"
+
+namespace regard {
+namespace {
+
+void optional_member(JsonWriter& json, std::string_view name, const std::optional<double>& value) {
+  json.key(name);
+  if (value) {
+    json.number(*value);
+  } else {
+    json.null();
+  }
+}
+
+}  // namespace
+
+std::vector<Shift> shifts(const PatchReport& report, std::size_t most) {
+  const std::vector<float>&before = report.patch.before, &after = report.patch.after;
+  const double lse_before = log_sum_exp(before.data(), std::ssize(before));
+  const double lse_after = log_sum_exp(after.data(), std::ssize(after));
+  std::vector<Shift> found;
+  for (const auto* side : {&report.before, &report.after}) {
+    for (std::size_t i = 0; i < std::min(most, side->size()); ++i) {
+      const TokenPiece& token = (*side)[i].token;
+      if (std::any_of(found.begin(), found.end(), [&](const Shift& s) { return s.token.id == token.id; })) continue;
+      const auto id = static_cast<std::size_t>(token.id);
+      found.push_back({token, before[id] - lse_before, after[id] - lse_after, before[id], after[id]});
+    }
+  }
+  return found;
+}
+
+void write_json(Output& out, const PatchReport& report) {
+  const PatchResult& patch = report.patch;
+  JsonWriter json(out);
+  begin_document(json, "patch", &report.model, report.tokens);
+  json.member("metric", report.by.text);
+  json.member("row", report.row);
+  json.member("base", patch.base);
+  json.member("edited", patch.edited);
+  json.member("effect", patch.edited - patch.base);
+  optional_member(json, "contrast", patch.contrast);
+  optional_member(json, "recovery", patch.recovery);
+  json.key("receipts");
+  json.begin_array();
+  for (std::size_t i = 0; i < patch.receipts.size(); ++i) {
+    json.begin_object();
+    json.member("edit", report.edits[i]);
+    json.member("matched", patch.receipts[i].matched);
+    json.member("changed", patch.receipts[i].changed);
+    json.end_object();
+  }
+  json.end_array();
+  write_candidates(json, report.before, "next_before");
+  write_candidates(json, report.after, "next_after");
+  json.member("kl", patch.divergence.kl);
+  json.member("tvd", patch.divergence.tvd);
+  json.member("jsd", patch.divergence.jsd);
+  json.end_object();
+  json.end_document();
+}
+
+void write_csv(Output& out, const PatchReport& report) {
+  CsvWriter csv(out);
+  for (const char* name : {"id", "text", "logit_before", "logprob_before", "logit_after", "logprob_after"})
+    csv.text(name);
+  csv.end_row();
+  for (const Shift& shift : shifts(report, report.before.size())) {
+    csv.integer(shift.token.id);
+    csv.text(shift.token.bytes);
+    csv.number(shift.logit_before);
+    csv.number(shift.before);
+    csv.number(shift.logit_after);
+    csv.number(shift.after);
+    csv.end_row();
+  }
+}
+
+}  // namespace regard
