@@ -6,6 +6,8 @@
 
 #include "case_data.h"
 #include "kernels/dequantize.h"
+#include "kernels/packed.h"
+#include "tensor/large_buffer.h"
 
 namespace regard::bench {
 namespace {
@@ -28,6 +30,7 @@ double error_of(const Matrix& w, View<const float, 2> x, View<const float, 2> y)
 struct Case {
   DType type;
   std::int64_t rows, outputs, inputs;
+  bool packed = false;
 };
 
 }  // namespace
@@ -37,16 +40,25 @@ void dense_lines(const std::string& filter, const std::function<void(const Line&
   if (name.find(filter) == std::string_view::npos) return;
   for (const Case& c :
        {Case{DType::f32, 512, 1536, 576}, Case{DType::q4_1, 512, 1536, 576}, Case{DType::f32, 1, 49152, 576},
-        Case{DType::bf16, 1, 49152, 576}, Case{DType::q4_1, 1, 262144, 576}}) {
+        Case{DType::bf16, 1, 49152, 576}, Case{DType::q4_1, 1, 262144, 576}, Case{DType::q4_1, 1, 262144, 576, true}}) {
     const StoredWeights w = stored_weights(c.type, c.outputs, c.inputs);
     Tensor<float, 2> x({c.rows, c.inputs}), y({c.rows, c.outputs});
     Noise(7).fill(x.data(), x.size());
     const bool one = c.rows == 1;
     const double amount = one ? static_cast<double>(w.bytes.size()) / 1e9
                               : 2.0 * static_cast<double>(c.rows * c.outputs) * static_cast<double>(c.inputs) / 1e9;
-    const Measured m = measure([&] { matmul(w.matrix, x.view(), y.view()); }, amount,
-                               one ? Yardstick::read_bandwidth : Yardstick::fma_peak);
-    each({std::string(name), fmt::format("{} x {} x {} {}", c.rows, c.outputs, c.inputs, info(c.type).name),
+    LargeBuffer memory(c.packed ? packed_bytes(w.matrix) : 0);
+    const PackedMatrix packed = c.packed ? pack(w.matrix, memory.data()) : PackedMatrix();
+    const Measured m = measure(
+        [&] {
+          if (c.packed)
+            matmul(packed, x.view(), y.view());
+          else
+            matmul(w.matrix, x.view(), y.view());
+        },
+        amount, one ? Yardstick::read_bandwidth : Yardstick::fma_peak);
+    each({std::string(name),
+          fmt::format("{} x {} x {} {}{}", c.rows, c.outputs, c.inputs, info(c.type).name, c.packed ? " packed" : ""),
           one ? "GB/s" : "GFLOP/s", m.figure, m.peak, m.fraction, error_of(w.matrix, x.view(), y.view())});
   }
 }

@@ -17,7 +17,7 @@ double seconds_of(const std::function<void()>& work) {
 }  // namespace
 
 std::vector<Line> model_lines(const std::string& path) {
-  const Model model = Model::load(path);
+  const Model model = Model::load(path, Packing::all);
   const ModelConfig& c = model.config();
   std::vector<std::int32_t> ids;
   for (std::int64_t i = 0; i < 512; ++i) ids.push_back(static_cast<std::int32_t>((i * 7919 + 13) % c.vocabulary));

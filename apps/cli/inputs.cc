@@ -44,9 +44,13 @@ std::string read_file(const std::string& name) {
 
 }  // namespace
 
-Model load_model(const std::filesystem::path& path) {
+Model load_model(const std::filesystem::path& path, Packing packing) {
   current_target();
-  return Model::load(path);
+  Checkpoint checkpoint = load_checkpoint(path);
+  // Packed weights take about as much as the file. Where that would crowd out the file itself, speed is lost, not won.
+  const std::int64_t memory = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  if (checkpoint.bytes > memory / 3) packing = Packing::none;
+  return Model(std::move(checkpoint), packing);
 }
 
 std::string read_text(const Options& options) {

@@ -14,7 +14,7 @@
 namespace regard::cli {
 
 // A model to compute with. Refuses first a processor, or a choice of the environment, that has no kernels.
-Model load_model(const std::filesystem::path& path);
+Model load_model(const std::filesystem::path& path, Packing packing = Packing::none);
 
 // The text of -p or -f. Error{bad_input} when it is not UTF-8, Error{not_found, io} for the file.
 std::string read_text(const Options& options);

@@ -19,6 +19,7 @@ namespace regard::cli {
 namespace {
 
 constexpr std::int64_t kDefaultTokens = 100;
+constexpr std::int64_t kWorthPacking = 16;  // tokens: packing the weights takes as long as some passes
 
 struct Request {
   Options options;
@@ -132,7 +133,7 @@ int run_generate(const Words& words) {
   if (!parse(request, words)) return kDone;
   const Options& options = request.options;
   const auto path = locate(options.model_name());
-  const Model model = load_model(path);
+  const Model model = load_model(path, request.most_tokens >= kWorthPacking ? Packing::all : Packing::none);
   const std::vector<std::int32_t> ids = prompt(request, model.tokenizer());
   check_length(ids, model.config());
 

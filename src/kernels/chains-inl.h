@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "kernels/channels-inl.h"
 #include "kernels/formats-inl.h"
 #include "kernels/panels-inl.h"
 
@@ -20,46 +21,72 @@ inline constexpr std::int64_t kMostChained = 4;  // rows
 // Outputs of a task: a multiple of all groups.
 inline constexpr std::int64_t kChainedWidth = (kLanes == 16 ? 4 : 12) * kLaneCount;
 
+// Asks for what the next panel will read. The processor foresees a strip, but not so far ahead.
+inline void PrefetchStrip(const std::byte* block, std::int64_t bytes) {
+  for (std::int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(block + b, 0, 2);
+}
+
 // x, of as many rows as the chain is for, times the weights of outputs [begin, end), `groups` vectors at a time.
-inline void ChainRows(const Matrix& w, const Format& format, ChainFunction chain, std::size_t groups,
-                      View<const float, 2> x, View<float, 2> y, std::int64_t begin, std::int64_t end) {
+inline void ChainRows(const Weights& weights, ChainFunction chain, std::size_t groups, View<const float, 2> x,
+                      View<float, 2> y, std::int64_t begin, std::int64_t end) {
+  const F32 d;
+  const Matrix& w = weights.stored;
+  const NumberFormat& numbers = weights.format.numbers;
+  const bool packed = weights.packed != nullptr;
+  const std::int64_t strip_bytes = numbers.Bytes(w.cols);
   const std::int64_t width = static_cast<std::int64_t>(groups * kLanes);
-  const std::byte* rows[kGroupsOfOne * kLanes];
-  WordBlock blocks[kGroupsOfOne];
+  constexpr std::size_t kStrips = (kGroupsOfOne * kLanes + kStrip - 1) / kStrip;
+  const std::byte* rows[kGroupsOfOne * kLanes] = {};
+  alignas(64) std::byte strips[kStrips + 1][kMostBlockBytes];
+  const std::uint32_t* words[kGroupsOfOne];
+  Scales scales[kGroupsOfOne];
   alignas(64) float sums[kMostChained * kGroupsOfFour * kLanes];
   for (std::int64_t n = begin; n < end; n += width) {
-    PanelRows(w, n, width, rows);
-    const std::ptrdiff_t ahead = NextWeights(w, n, width);
-    if (n == begin) Prefetch(rows, width, 0, StoredBytes(w, std::min(w.cols, 4 * kChain)));  // nobody has asked yet
+    std::ptrdiff_t ahead = 0;
+    if (!packed) {
+      PanelRows(w, n, width, rows);
+      ahead = NextWeights(w, n, width);
+      if (n == begin) Prefetch(rows, width, 0, StoredBytes(w, std::min(w.cols, 4 * kChain)));  // nobody has asked yet
+    }
     const std::int64_t count = std::min(width, end - n);
     for (std::int64_t k = 0; k == 0 || k < w.cols; k += kChain) {
       const std::int64_t k_end = std::min(k + kChain, w.cols);
       for (std::size_t g = 0; g < groups; ++g) {
-        if (ahead != 0)
-          Prefetch(rows + g * kLanes, kLaneCount, ahead + StoredBytes(w, k), ahead + StoredBytes(w, k_end));
-        format.read(rows + g * kLanes, k, k_end, blocks[g]);
+        const std::byte* const* rows_of_group = rows + g * kLanes;
+        if (ahead != 0) Prefetch(rows_of_group, kLaneCount, ahead + StoredBytes(w, k), ahead + StoredBytes(w, k_end));
+        const std::int64_t first = n + static_cast<std::int64_t>(g * kLanes);
+        const StripBlock block = weights.Block(first, k, k_end, rows_of_group, strips[first / kStrip - n / kStrip]);
+        if (packed && block.lane == 0)
+          PrefetchStrip(block.data + width / kStrip * strip_bytes, numbers.Bytes(k_end - k));
+        words[g] = WordsOf(block, k_end - k, numbers);
+        ReadScales(block, k_end - k, numbers, scales[g]);
       }
-      chain(blocks, k_end - k, format.numbers, x.data + k, x.stride[0], sums);
+      chain(words, scales, k_end - k, numbers.sub_bits, x.data + k, x.stride[0], sums);
       for (std::int64_t r = 0; r < x.shape[0]; ++r) {
         float* to = &y(r, n);
-        for (std::int64_t i = 0; i < count; ++i) to[i] = k == 0 ? sums[r * width + i] : to[i] + sums[r * width + i];
+        ForVectors(count, [&](std::int64_t i, std::int64_t lanes) HWY_ATTR {
+          V sum = hn::Load(d, sums + r * width + i);
+          if (k != 0) sum = hn::Add(LoadChannels(d, to + i, lanes), sum);
+          StoreChannels(sum, d, to + i, lanes);
+        });
       }
     }
   }
 }
 
 // Four, two and one row at a time.
-inline void ChainTask(const Matrix& w, const Format& format, View<const float, 2> x, View<float, 2> y,
-                      std::int64_t begin, std::int64_t end) {
+inline void ChainTask(const Weights& w, View<const float, 2> x, View<float, 2> y, std::int64_t begin,
+                      std::int64_t end) {
+  const NumberKernels& kernels = *w.format.kernels;
   std::int64_t r = 0;
   const auto next = [&](std::int64_t rows, ChainFunction chain, std::size_t groups) {
     if (x.shape[0] - r < rows) return;
-    ChainRows(w, format, chain, groups, x.slice(r, r + rows), y.slice(r, r + rows), begin, end);
+    ChainRows(w, chain, groups, x.slice(r, r + rows), y.slice(r, r + rows), begin, end);
     r += rows;
   };
-  next(4, format.kernels->chain_of_four, kGroupsOfFour);
-  next(2, format.kernels->chain_of_two, kGroupsOfTwo);
-  next(1, format.kernels->chain_of_one, kGroupsOfOne);
+  next(4, kernels.chain_of_four, kGroupsOfFour);
+  next(2, kernels.chain_of_two, kGroupsOfTwo);
+  next(1, kernels.chain_of_one, kGroupsOfOne);
 }
 
 }  // namespace regard::HWY_NAMESPACE

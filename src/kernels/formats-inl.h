@@ -7,6 +7,9 @@
 #define REGARD_KERNELS_FORMATS_INL_H
 #endif
 
+#include <algorithm>
+
+#include "kernels/matmul.h"
 #include "kernels/read_blocks-inl.h"
 #include "kernels/read_superblocks-inl.h"
 #include "kernels/unpack_plain-inl.h"
@@ -21,21 +24,21 @@ namespace regard::HWY_NAMESPACE {
 inline constexpr std::size_t kGroupsOfOne = 4, kGroupsOfTwo = kLanes == 16 ? 4 : 3,
                              kGroupsOfFour = kLanes == 16 ? 4 : 2;
 
-// What a form of the product does with numbers that have a scale for each kSub and minima or not.
+// What a form of the product does with numbers that have minima or not, of 4 or 8 bits.
 struct NumberKernels {
   WidenFunction widen;
   ChainFunction chain_of_one, chain_of_two, chain_of_four;
 };
-template <int kSub, bool kMinimum>
+template <bool kMinimum, bool kNibbles>
 inline constexpr NumberKernels kNumberKernels = {
-    WidenBlock<kSub, kMinimum>, ChainBlocks<kSub, kMinimum, 1, kGroupsOfOne>,
-    ChainBlocks<kSub, kMinimum, 2, kGroupsOfTwo>, ChainBlocks<kSub, kMinimum, 4, kGroupsOfFour>};
+    WidenBlock<kMinimum, kNibbles>, ChainBlocks<kMinimum, kNibbles, 1, kGroupsOfOne>,
+    ChainBlocks<kMinimum, kNibbles, 2, kGroupsOfTwo>, ChainBlocks<kMinimum, kNibbles, 4, kGroupsOfFour>};
 
 // out[(k - begin) * stride + r] = W[row r, k] for k in [begin, end), of a plain type.
 using UnpackFunction = void (*)(const std::byte* const* rows, std::int64_t begin, std::int64_t end, float* out,
                                 std::size_t stride);
 
-// One of the two is null.
+// Either unpack, or all others.
 struct Format {
   UnpackFunction unpack = nullptr;
   ReadFunction read = nullptr;
@@ -43,19 +46,12 @@ struct Format {
   const NumberKernels* kernels = nullptr;
 
   bool quantised() const { return read != nullptr; }
-  // out[(k - begin) * stride + r] = W[row r, k] for k in [begin, end), at most one chain.
-  void Unpack(const std::byte* const* rows, std::int64_t begin, std::int64_t end, float* out,
-              std::size_t stride) const {
-    if (!quantised()) return unpack(rows, begin, end, out, stride);
-    WordBlock block;
-    read(rows, begin, end, block);
-    kernels->widen(block, end - begin, numbers, out, stride);
-  }
 };
 
 template <class Type>
 Format Quantised() {
-  return {nullptr, ReadBlock<Type>, {Type::kMask, Type::kOffset}, &kNumberKernels<Type::kSub, Type::kMinimum>};
+  constexpr NumberFormat kFormat = Type::kFormat;
+  return {nullptr, ReadBlock<Type>, kFormat, &kNumberKernels<kFormat.minimum, kFormat.nibbles>};
 }
 
 inline Format FormatOf(DType type) {
@@ -95,6 +91,28 @@ inline Format FormatOf(DType type) {
   }
   throw Error(ErrorCode::bad_input, "weights of a stored type that does not exist");
 }
+
+// Weights as a product is given them.
+struct Weights {
+  const Matrix& stored;
+  const Format& format;
+  const std::byte* packed = nullptr;  // the strips of a PackedMatrix, if there is one
+
+  // Quantised: numbers [k, k_end) of the kLanes rows from row n on, n a multiple of kLanes and k of kChain. Those of
+  // the last rows, past the end. `rows` and `strip` serve weights that are not packed: where the rows are stored, and
+  // room for one strip.
+  StripBlock Block(std::int64_t n, std::int64_t k, std::int64_t k_end, const std::byte* const* rows,
+                   std::byte* strip) const {
+    constexpr auto lanes = static_cast<std::int64_t>(kLanes);
+    const NumberFormat& numbers = format.numbers;
+    if (packed == nullptr) {
+      format.read(rows, k, k_end, strip, n % kStrip);
+      return {strip, n % kStrip};
+    }
+    n = std::min(n, (stored.rows - 1) / lanes * lanes);
+    return {packed + n / kStrip * numbers.Bytes(stored.cols) + numbers.Bytes(k), n % kStrip};
+  }
+};
 
 }  // namespace regard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/packed.h"
 #include "parallel/parallel_for.h"
 #include "tensor/error.h"
 
@@ -17,8 +18,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 
-void Product(const Matrix& w, View<const float, 2> x, View<float, 2> y) {
+// packed: the strips of a PackedMatrix, or null.
+void Product(const Matrix& w, const std::byte* packed, View<const float, 2> x, View<float, 2> y) {
   const Format format = FormatOf(w.dtype);
+  const Weights weights{w, format, packed};
   const std::int64_t rows = x.shape[0];
   const bool few = rows <= kFewest, chained = rows <= kMostChained && format.quantised();
   const std::int64_t width = chained ? kChainedWidth : (few ? kFewRows : kManyRows).width();
@@ -37,9 +40,9 @@ void Product(const Matrix& w, View<const float, 2> x, View<float, 2> y) {
     const std::int64_t row = index / groups * chunk, row_end = std::min(row + chunk, rows);
     const std::int64_t panel = index % groups * group, panel_end = std::min(panel + group, panels);
     if (chained)
-      ChainTask(w, format, x, y, panel * width, std::min(panel_end * width, w.rows));
+      ChainTask(weights, x, y, panel * width, std::min(panel_end * width, w.rows));
     else
-      PanelTask(w, format, x.slice(row, row_end), y.slice(row, row_end), few).Run(panel, panel_end);
+      PanelTask(weights, x.slice(row, row_end), y.slice(row, row_end), few).Run(panel, panel_end);
   };
   // A product of less than some microseconds is done before another thread is awake.
   constexpr std::int64_t kSerial = 1 << 16;
@@ -50,6 +53,27 @@ void Product(const Matrix& w, View<const float, 2> x, View<float, 2> y) {
   }
 }
 
+bool IsQuantised(DType type) { return FormatOf(type).quantised(); }
+
+std::int64_t PackedBytes(const Matrix& w) {
+  return (w.rows + kStrip - 1) / kStrip * FormatOf(w.dtype).numbers.Bytes(w.cols);
+}
+
+void Pack(const Matrix& w, std::byte* strips) {
+  const Format format = FormatOf(w.dtype);
+  const std::int64_t bytes = format.numbers.Bytes(w.cols);
+  parallel_for((w.rows + kStrip - 1) / kStrip, [&](std::int64_t strip, int) {
+    for (std::int64_t k = 0; k < w.cols; k += kChain) {
+      std::byte* block = strips + strip * bytes + format.numbers.Bytes(k);
+      for (std::int64_t lane = 0; lane < kStrip; lane += kLaneCount) {
+        const std::byte* rows[kLanes];
+        PanelRows(w, strip * kStrip + lane, kLaneCount, rows);
+        format.read(rows, k, std::min(k + kChain, w.cols), block, lane);
+      }
+    }
+  });
+}
+
 }  // namespace regard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -58,26 +82,57 @@ namespace regard {
 namespace {
 
 HWY_EXPORT(Product);
+HWY_EXPORT(IsQuantised);
+HWY_EXPORT(PackedBytes);
+HWY_EXPORT(Pack);
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(ErrorCode::bad_input, "matmul: " + what, "check the shapes of the weights and of the rows");
 }
 
-}  // namespace
-
-void matmul(const Matrix& w, View<const float, 2> x, View<float, 2> y) {
+void check(const Matrix& w) {
   const DTypeInfo& type = info(w.dtype);
-  if (w.rows < 0 || w.cols < 0 || x.shape[0] < 0) refuse("a negative extent");
+  if (w.rows < 0 || w.cols < 0) refuse("a negative extent");
+  if (w.cols % type.block_elements != 0)
+    refuse(fmt::format("{} inputs are not a whole number of {} blocks of {}", w.cols, type.name, type.block_elements));
+}
+
+void check(const Matrix& w, View<const float, 2> x, View<float, 2> y) {
+  check(w);
+  if (x.shape[0] < 0) refuse("a negative extent");
   if (x.shape[1] != w.cols)
     refuse(fmt::format("rows of {} numbers do not fit weights of {} x {}", x.shape[1], w.rows, w.cols));
   if (y.shape != std::array<std::int64_t, 2>{x.shape[0], w.rows})
     refuse(fmt::format("{} rows times {} outputs do not fit a result of {} x {}", x.shape[0], w.rows, y.shape[0],
                        y.shape[1]));
-  if (w.cols % type.block_elements != 0)
-    refuse(fmt::format("{} inputs are not a whole number of {} blocks of {}", w.cols, type.name, type.block_elements));
   if ((x.shape[1] > 1 && x.stride[1] != 1) || (y.shape[1] > 1 && y.stride[1] != 1)) refuse("a row with gaps");
-  if (x.shape[0] == 0 || w.rows == 0) return;
-  HWY_DYNAMIC_DISPATCH(Product)(w, x, y);
+}
+
+}  // namespace
+
+void matmul(const Matrix& w, View<const float, 2> x, View<float, 2> y) {
+  check(w, x, y);
+  if (x.shape[0] > 0 && w.rows > 0) HWY_DYNAMIC_DISPATCH(Product)(w, nullptr, x, y);
+}
+
+void matmul(const PackedMatrix& w, View<const float, 2> x, View<float, 2> y) {
+  check(w.stored, x, y);
+  if (x.shape[0] > 0 && w.stored.rows > 0) HWY_DYNAMIC_DISPATCH(Product)(w.stored, w.strips, x, y);
+}
+
+bool packs(DType type) { return HWY_DYNAMIC_DISPATCH(IsQuantised)(type); }
+
+std::int64_t packed_bytes(const Matrix& w) {
+  check(w);
+  if (!packs(w.dtype)) refuse(fmt::format("weights of type {} are not packed", info(w.dtype).name));
+  constexpr std::int64_t kLine = 64;
+  return (HWY_DYNAMIC_DISPATCH(PackedBytes)(w) + kLine - 1) / kLine * kLine;
+}
+
+PackedMatrix pack(const Matrix& w, std::byte* memory) {
+  packed_bytes(w);
+  HWY_DYNAMIC_DISPATCH(Pack)(w, memory);
+  return {w, memory};
 }
 
 }  // namespace regard

@@ -74,8 +74,8 @@ inline void RunTiles(bool few, std::int64_t rows, TileJob job) {
 // At most kRowChunk rows of x times some panels of outputs: what one thread does at a time.
 class PanelTask {
  public:
-  PanelTask(const Matrix& w, const Format& format, View<const float, 2> x, View<float, 2> y, bool few)
-      : w_(w), format_(format), x_(x), y_(y), few_(few), shape_(few ? kFewRows : kManyRows) {}
+  PanelTask(const Weights& weights, View<const float, 2> x, View<float, 2> y, bool few)
+      : weights_(weights), w_(weights.stored), x_(x), y_(y), few_(few), shape_(few ? kFewRows : kManyRows) {}
 
   void Run(std::int64_t panel_begin, std::int64_t panel_end) {
     panel_begin_ = panel_begin;
@@ -110,13 +110,14 @@ class PanelTask {
     job.y = at_edge ? edge_ : y_.data + first;
     job.y_stride = at_edge ? width : y_.stride[0];
     job.chain = chain_;
-    const std::ptrdiff_t ahead = NextWeights(w_, first, width);
-    if (p == panel_begin_ && block == 0) Prefetch(rows, width, 0, StoredBytes(w_, std::min(w_.cols, kChain)));
+    const std::ptrdiff_t ahead = weights_.packed == nullptr ? NextWeights(w_, first, width) : 0;
+    if (ahead != 0 && p == panel_begin_ && block == 0)
+      Prefetch(rows, width, 0, StoredBytes(w_, std::min(w_.cols, kChain)));
     for (std::int64_t k = block; k == block || k < block_end; k += shape_.depth) {
       const std::int64_t end = std::min(k + shape_.depth, block_end);
       for (std::int64_t lane = 0; lane < width; lane += kLaneCount) {
         if (ahead != 0) Prefetch(rows + lane, kLaneCount, ahead + StoredBytes(w_, k), ahead + StoredBytes(w_, end));
-        format_.Unpack(rows + lane, k, end, panel_ + lane, job.stride);
+        Unpack(first + lane, k, end, rows + lane, panel_ + lane);
       }
       job.count = static_cast<std::size_t>(end - k);
       job.x = x_.data + k;
@@ -126,13 +127,26 @@ class PanelTask {
     }
   }
 
+  // out[(k - begin) * width + r] = W[n + r, k] of kLanes rows for k in [begin, end), at most one chain.
+  void Unpack(std::int64_t n, std::int64_t begin, std::int64_t end, const std::byte* const* rows, float* out) {
+    const Format& format = weights_.format;
+    const auto stride = static_cast<std::size_t>(shape_.width());
+    if (!format.quantised()) return format.unpack(rows, begin, end, out, stride);
+    const StripBlock block = weights_.Block(n, begin, end, rows, strip_);
+    ReadScales(block, end - begin, format.numbers, scales_);
+    format.kernels->widen(WordsOf(block, end - begin, format.numbers), scales_, end - begin, format.numbers.sub_bits,
+                          out, stride);
+  }
+
+  const Weights& weights_;
   const Matrix& w_;
-  const Format& format_;
   const View<const float, 2> x_;
   const View<float, 2> y_;
   const bool few_;
   const PanelShape shape_;
   std::int64_t panel_begin_ = 0;
+  alignas(64) std::byte strip_[kMostBlockBytes];
+  Scales scales_;
   alignas(64) float panel_[std::max(kManyRows.width() * kManyRows.depth, kFewRows.width() * kFewRows.depth)];
   alignas(64) float chain_[kFewest * kFewRows.width()];    // sums of a block that is half done
   alignas(64) float edge_[kRowChunk * kManyRows.width()];  // y of a panel that reaches past the last output

@@ -25,34 +25,38 @@ HWY_INLINE Words ShiftedLeft(const Words& w) {
           hn::ShiftLeft<kBits>(w.w3)};
 }
 HWY_INLINE VU LowNibbles(VU w) { return hn::And(w, Bits(0x0f0f0f0fu)); }
+// Each byte less kLess.
+template <std::uint8_t kLess>
+HWY_INLINE Words BytesLess(const Words& w) {
+  const U32 d;
+  const hn::Repartition<std::int8_t, U32> d8;
+  const auto less = [&](VU v) HWY_ATTR {
+    return hn::BitCast(d, hn::Sub(hn::BitCast(d8, v), hn::Set(d8, static_cast<std::int8_t>(kLess))));
+  };
+  return {less(w.w0), less(w.w1), less(w.w2), less(w.w3)};
+}
 
 // {f16 d; u8 qs[16]}
 struct Q4_0 {
-  static constexpr int kBlock = 32, kBytes = 18, kStep = 32, kSub = 32;
-  static constexpr std::uint32_t kMask = 0xf, kOffset = 8;
-  static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 32, kBytes = 18, kStep = 32;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = false, .nibbles = true, .halves = true};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
-    to.SetScale(0, HalfLow(Turn(rows, at).w0));
+    to.SetHalves(Turn(rows, at).w0);
     const Words q = TurnBytes(rows, at + 2);
-    to.SetNumbers(0, q);
-    to.SetNumbers(1, ShiftedRight<4>(q));
+    const VU top = Bits(0x88888888u);  // q - 8 as a signed number of 4 bits is q with its top bit flipped
+    to.SetNumbers(0, {hn::Xor(q.w0, top), hn::Xor(q.w1, top), hn::Xor(q.w2, top), hn::Xor(q.w3, top)});
   }
 };
 
 // {f16 d, m; u8 qs[16]}
 struct Q4_1 {
-  static constexpr int kBlock = 32, kBytes = 20, kStep = 32, kSub = 32;
-  static constexpr std::uint32_t kMask = 0xf, kOffset = 0;
-  static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 32, kBytes = 20, kStep = 32;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = true, .nibbles = true, .halves = true};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
-    const VU head = Turn(rows, at).w0;
-    to.SetScale(0, HalfLow(head));
-    to.SetMinimum(0, HalfHigh(head));
-    const Words q = TurnBytes(rows, at + 4);
-    to.SetNumbers(0, q);
-    to.SetNumbers(1, ShiftedRight<4>(q));
+    to.SetHalves(Turn(rows, at).w0);
+    to.SetNumbers(0, TurnBytes(rows, at + 4));
   }
 };
 
@@ -69,58 +73,58 @@ HWY_INLINE Words WithFifthBits(const Words& q, VU fifth) {
           hn::Or(LowNibbles(q.w2), hn::And(hn::ShiftLeft<2>(fifth), bit)),
           hn::Or(LowNibbles(q.w3), hn::And(hn::ShiftLeft<1>(fifth), bit))};
 }
-// 16 bytes of nibbles and the 32 bits of qh, bit n for number n, -> 32 numbers of 5 bits.
-HWY_INLINE void SetFiveBits(const Words& q, VU qh, const WordSlot& to) {
-  to.SetNumbers(0, WithFifthBits(q, SpreadNibbles(hn::And(qh, Bits(0xffff)))));
-  to.SetNumbers(1, WithFifthBits(ShiftedRight<4>(q), SpreadNibbles(hn::ShiftRight<16>(qh))));
+// 16 bytes of nibbles and the 32 bits of qh, bit n for number n, -> the two halves of 32 numbers of 5 bits.
+HWY_INLINE Words FirstFiveBits(const Words& q, VU qh) {
+  return WithFifthBits(q, SpreadNibbles(hn::And(qh, Bits(0xffff))));
+}
+HWY_INLINE Words SecondFiveBits(const Words& q, VU qh) {
+  return WithFifthBits(ShiftedRight<4>(q), SpreadNibbles(hn::ShiftRight<16>(qh)));
 }
 
 // {f16 d; u32 qh; u8 qs[16]}
 struct Q5_0 {
-  static constexpr int kBlock = 32, kBytes = 22, kStep = 32, kSub = 32;
-  static constexpr std::uint32_t kMask = 0x1f, kOffset = 16;
-  static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 32, kBytes = 22, kStep = 32;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = false, .nibbles = false, .halves = true};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
-    to.SetScale(0, HalfLow(Turn(rows, at).w0));
-    SetFiveBits(TurnBytes(rows, at + 6), Turn(rows, at + 2).w0, to);
+    to.SetHalves(Turn(rows, at).w0);
+    const Words q = TurnBytes(rows, at + 6);
+    const VU qh = Turn(rows, at + 2).w0;
+    to.SetNumbers(0, BytesLess<16>(FirstFiveBits(q, qh)));
+    to.SetNumbers(1, BytesLess<16>(SecondFiveBits(q, qh)));
   }
 };
 
 // {f16 d, m; u32 qh; u8 qs[16]}
 struct Q5_1 {
-  static constexpr int kBlock = 32, kBytes = 24, kStep = 32, kSub = 32;
-  static constexpr std::uint32_t kMask = 0x1f, kOffset = 0;
-  static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 32, kBytes = 24, kStep = 32;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = true, .nibbles = false, .halves = true};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const Words head = Turn(rows, at);
-    to.SetScale(0, HalfLow(head.w0));
-    to.SetMinimum(0, HalfHigh(head.w0));
-    SetFiveBits(TurnBytes(rows, at + 8), head.w1, to);
+    to.SetHalves(head.w0);
+    const Words q = TurnBytes(rows, at + 8);
+    to.SetNumbers(0, FirstFiveBits(q, head.w1));
+    to.SetNumbers(1, SecondFiveBits(q, head.w1));
   }
 };
 
-// {f16 d; i8 qs[32]}. A signed byte with its top bit flipped is the number + 128.
+// {f16 d; i8 qs[32]}
 struct Q8_0 {
-  static constexpr int kBlock = 32, kBytes = 34, kStep = 32, kSub = 32;
-  static constexpr std::uint32_t kMask = 0xff, kOffset = 128;
-  static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 32, kBytes = 34, kStep = 32;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = false, .nibbles = false, .halves = true};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
-    to.SetScale(0, HalfLow(Turn(rows, at).w0));
-    for (std::ptrdiff_t part = 0; part < 2; ++part) {
-      const VU top = Bits(0x80808080u);
-      const Words q = TurnBytes(rows, at + 2 + 16 * part);
-      to.SetNumbers(part, {hn::Xor(q.w0, top), hn::Xor(q.w1, top), hn::Xor(q.w2, top), hn::Xor(q.w3, top)});
-    }
+    to.SetHalves(Turn(rows, at).w0);
+    to.SetNumbers(0, TurnBytes(rows, at + 2));
+    to.SetNumbers(1, TurnBytes(rows, at + 18));
   }
 };
 
-// The four low bits of each byte -> the iq4 level + 128.
+// The four low bits of each byte -> the iq4 level.
 HWY_INLINE VU Iq4Lookup(VU w) {
-  const hn::Repartition<std::uint8_t, U32> d8;
-  const auto levels = hn::LoadDup128(d8, kIq4LevelsPlus128);
+  const hn::Repartition<std::int8_t, U32> d8;
+  const auto levels = hn::LoadDup128(d8, kIq4Levels);
   return hn::BitCast(U32(), hn::TableLookupBytes(levels, hn::BitCast(d8, LowNibbles(w))));
 }
 HWY_INLINE Words Iq4Lookup(const Words& q) {
@@ -129,12 +133,11 @@ HWY_INLINE Words Iq4Lookup(const Words& q) {
 
 // {f16 d; u8 qs[16]}
 struct IQ4_NL {
-  static constexpr int kBlock = 32, kBytes = 18, kStep = 32, kSub = 32;
-  static constexpr std::uint32_t kMask = 0xff, kOffset = 128;
-  static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 32, kBytes = 18, kStep = 32;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = false, .nibbles = false, .halves = true};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
-    to.SetScale(0, HalfLow(Turn(rows, at).w0));
+    to.SetHalves(Turn(rows, at).w0);
     const Words q = TurnBytes(rows, at + 2);
     to.SetNumbers(0, Iq4Lookup(q));
     to.SetNumbers(1, Iq4Lookup(ShiftedRight<4>(q)));

@@ -41,10 +41,9 @@ HWY_INLINE VU OfHalf(VU w, int half) {
 
 // {u8 scales[16]: 4 bits of scale, 4 of minimum; u8 qs[64]; f16 d, dmin}
 struct Q2_K {
-  static constexpr int kBlock = 256, kBytes = 84, kStep = 128, kSub = 16;
-  static constexpr std::uint32_t kMask = 3, kOffset = 0;
-  static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 256, kBytes = 84, kStep = 128;
+  static constexpr NumberFormat kFormat{.sub_bits = 4, .minimum = true, .nibbles = true, .halves = false};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const VU head = Turn(rows, at + 68).w3;
@@ -63,23 +62,22 @@ struct Q2_K {
     };
     set(0, half == 0 ? scales.w0 : scales.w2);
     set(4, half == 0 ? scales.w1 : scales.w3);
-    for (std::size_t part = 0; part < 2; ++part) {  // the first and the second 16 of each 32
-      const Words q = TurnBytes(rows, at + 16 + 32 * half + 16 * part);
-      to.SetNumbers(part, q);
-      to.SetNumbers(part + 2, ShiftedRight<2>(q));
-      to.SetNumbers(part + 4, ShiftedRight<4>(q));
-      to.SetNumbers(part + 6, ShiftedRight<6>(q));
-    }
+    // The first and the second 16 of each 32.
+    const Words q = TurnBytes(rows, at + 16 + 32 * half), q2 = TurnBytes(rows, at + 32 + 32 * half);
+    constexpr std::uint32_t kLow = 0x03030303u, kHigh = 0x30303030u;
+    to.SetNumbers(0, Joined<kLow, kHigh>(q, ShiftedLeft<4>(q2)));
+    to.SetNumbers(1, Joined<kLow, kHigh>(ShiftedRight<2>(q), ShiftedLeft<2>(q2)));
+    to.SetNumbers(2, Joined<kLow, kHigh>(ShiftedRight<4>(q), q2));
+    to.SetNumbers(3, Joined<kLow, kHigh>(ShiftedRight<6>(q), ShiftedRight<2>(q2)));
   }
 };
 
 // {u8 hmask[32]; u8 qs[64]; u8 scales[12]; f16 d}. Scales of 6 bits, minus 32: low four bits in the first eight bytes,
 // high two in the last four.
 struct Q3_K {
-  static constexpr int kBlock = 256, kBytes = 110, kStep = 128, kSub = 16;
-  static constexpr std::uint32_t kMask = 7, kOffset = 4;
-  static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 256, kBytes = 110, kStep = 128;
+  static constexpr NumberFormat kFormat{.sub_bits = 4, .minimum = false, .nibbles = true, .halves = false};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const V d = HalfHigh(Turn(rows, at + 94).w3), offset = hn::Set(F32(), 32.0f);
@@ -93,21 +91,28 @@ struct Q3_K {
     };
     set(0, hn::Or(LowNibbles(OfHalf<4>(s.w1, half)), hn::And(hn::ShiftLeft<4>(high), top)));
     set(4, hn::Or(LowNibbles(OfHalf<4>(s.w2, half)), hn::And(hn::ShiftLeft<2>(high), top)));
-    constexpr std::uint32_t kLow = 0x03030303u, kHigh = 0x04040404u;
-    for (std::size_t part = 0; part < 2; ++part) {
-      const Words q = TurnBytes(rows, at + 32 + 32 * half + 16 * part);
-      const Words masks = TurnBytes(rows, at + 16 * part);
-      const Words h = half == 0 ? masks : ShiftedRight<4>(masks);  // bit j: of the j-th 32
-      to.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<2>(h)));
-      to.SetNumbers(part + 2, Joined<kLow, kHigh>(ShiftedRight<2>(q), ShiftedLeft<1>(h)));
-      to.SetNumbers(part + 4, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
-      to.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<6>(q), ShiftedRight<1>(h)));
-    }
+    // The first and the second 16 of each 32.
+    const Words q = TurnBytes(rows, at + 32 + 32 * half), q2 = TurnBytes(rows, at + 48 + 32 * half);
+    const Words masks = TurnBytes(rows, at), masks2 = TurnBytes(rows, at + 16);
+    const Words h = half == 0 ? masks : ShiftedRight<4>(masks);  // bit j: of the j-th 32
+    const Words h2 = half == 0 ? masks2 : ShiftedRight<4>(masks2);
+    to.SetNumbers(0, LessFour(q, ShiftedLeft<2>(h), q2, ShiftedLeft<2>(h2)));
+    to.SetNumbers(1, LessFour(ShiftedRight<2>(q), ShiftedLeft<1>(h), ShiftedRight<2>(q2), ShiftedLeft<1>(h2)));
+    to.SetNumbers(2, LessFour(ShiftedRight<4>(q), h, ShiftedRight<4>(q2), h2));
+    to.SetNumbers(3, LessFour(ShiftedRight<6>(q), ShiftedRight<1>(h), ShiftedRight<6>(q2), ShiftedRight<1>(h2)));
+  }
+
+ private:
+  // Numbers of two bits and a third one from `h`, less 4, as signed nibbles: the first ones low, the second ones high.
+  static HWY_INLINE Words LessFour(const Words& q, const Words& h, const Words& q2, const Words& h2) {
+    const Words first = BytesLess<4>(Joined<0x03030303u, 0x04040404u>(q, h));
+    const Words second = BytesLess<4>(Joined<0x03030303u, 0x04040404u>(q2, h2));
+    return Joined<0x0f0f0f0fu, 0xf0f0f0f0u>(first, ShiftedLeft<4>(second));
   }
 };
 
 // The head of q4_k and q5_k, {f16 d, dmin; u8 scales[12]}: scale and minimum of 6 bits for each 32 numbers.
-HWY_INLINE void SetScalesAndMinima(const RowPointers& rows, std::int64_t at, int half, const WordSlot& to) {
+HWY_INLINE void SetScalesAndMinima(const RowPointers& rows, std::int64_t at, int half, const WordSlot<true>& to) {
   const Words head = Turn(rows, at);
   const V d = HalfLow(head.w0), minus_dmin = hn::Neg(HalfHigh(head.w0));
   const VU six = Bits(0x3f3f3f3fu), top = Bits(0x30303030u);
@@ -127,28 +132,27 @@ HWY_INLINE void SetScalesAndMinima(const RowPointers& rows, std::int64_t at, int
 
 // {head; u8 qs[128]}: each 32 bytes hold 64 numbers, the low nibbles first.
 struct Q4_K {
-  static constexpr int kBlock = 256, kBytes = 144, kStep = 128, kSub = 32;
-  static constexpr std::uint32_t kMask = 0xf, kOffset = 0;
-  static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 256, kBytes = 144, kStep = 128;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = true, .nibbles = true, .halves = false};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     SetScalesAndMinima(rows, at, half, to);
-    for (std::size_t part = 0; part < 4; ++part) {
-      const Words q = TurnBytes(rows, at + 16 + 64 * half + 16 * part);
-      const std::size_t place = part / 2 * 4 + part % 2;
-      to.SetNumbers(place, q);
-      to.SetNumbers(place + 2, ShiftedRight<4>(q));
+    constexpr std::uint32_t kLow = 0x0f0f0f0fu, kHigh = 0xf0f0f0f0u;
+    for (std::size_t pair = 0; pair < 2; ++pair) {  // of 32 numbers in the low and 32 in the high nibbles
+      const std::int64_t first = at + 16 + 64 * half + 32 * static_cast<std::int64_t>(pair);
+      const Words q = TurnBytes(rows, first), q2 = TurnBytes(rows, first + 16);
+      to.SetNumbers(2 * pair, Joined<kLow, kHigh>(q, ShiftedLeft<4>(q2)));
+      to.SetNumbers(2 * pair + 1, Joined<kLow, kHigh>(ShiftedRight<4>(q), q2));
     }
   }
 };
 
 // {head; u8 qh[32]; u8 qs[128]}: as q4_k; bit j of qh is the fifth bit of the j-th 32.
 struct Q5_K {
-  static constexpr int kBlock = 256, kBytes = 176, kStep = 128, kSub = 32;
-  static constexpr std::uint32_t kMask = 0x1f, kOffset = 0;
-  static constexpr bool kMinimum = true;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 256, kBytes = 176, kStep = 128;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = true, .nibbles = false, .halves = false};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     SetScalesAndMinima(rows, at, half, to);
@@ -168,10 +172,9 @@ struct Q5_K {
 
 // {u8 ql[128]; u8 qh[64]; i8 scales[16]; f16 d}. Of each 128 numbers: the low nibbles of 64 bytes, then the high ones.
 struct Q6_K {
-  static constexpr int kBlock = 256, kBytes = 210, kStep = 128, kSub = 16;
-  static constexpr std::uint32_t kMask = 0x3f, kOffset = 32;
-  static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 256, kBytes = 210, kStep = 128;
+  static constexpr NumberFormat kFormat{.sub_bits = 4, .minimum = false, .nibbles = false, .halves = false};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const V d = HalfHigh(Turn(rows, at + 194).w3);
@@ -189,10 +192,10 @@ struct Q6_K {
       const Words q = TurnBytes(rows, at + 64 * half + 16 * part),
                   q2 = TurnBytes(rows, at + 64 * half + 32 + 16 * part);
       const Words h = TurnBytes(rows, at + 128 + 32 * half + 16 * part);
-      to.SetNumbers(part, Joined<kLow, kHigh>(q, ShiftedLeft<4>(h)));
-      to.SetNumbers(part + 2, Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h)));
-      to.SetNumbers(part + 4, Joined<kLow, kHigh>(ShiftedRight<4>(q), h));
-      to.SetNumbers(part + 6, Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedRight<2>(h)));
+      to.SetNumbers(part, BytesLess<32>(Joined<kLow, kHigh>(q, ShiftedLeft<4>(h))));
+      to.SetNumbers(part + 2, BytesLess<32>(Joined<kLow, kHigh>(q2, ShiftedLeft<2>(h))));
+      to.SetNumbers(part + 4, BytesLess<32>(Joined<kLow, kHigh>(ShiftedRight<4>(q), h)));
+      to.SetNumbers(part + 6, BytesLess<32>(Joined<kLow, kHigh>(ShiftedRight<4>(q2), ShiftedRight<2>(h))));
     }
   }
 };
@@ -200,10 +203,9 @@ struct Q6_K {
 // {f16 d; u16 scales_h; u8 scales_l[4]; u8 qs[128]}: a scale of 6 bits, minus 32, for each 32 numbers, those as in
 // iq4_nl.
 struct IQ4_XS {
-  static constexpr int kBlock = 256, kBytes = 136, kStep = 128, kSub = 32;
-  static constexpr std::uint32_t kMask = 0xff, kOffset = 128;
-  static constexpr bool kMinimum = false;
-  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot& to) {
+  static constexpr int kBlock = 256, kBytes = 136, kStep = 128;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = false, .nibbles = false, .halves = false};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
     const std::int64_t at = k / kBlock * kBytes;
     const int half = HalfOf(k);
     const Words head = Turn(rows, at);

@@ -91,19 +91,20 @@ HWY_INLINE Words TurnBytes(const RowPointers& rows, std::ptrdiff_t offset) {
                      in_order(LoadBlocks<2>(d, rows, offset)), in_order(LoadBlocks<3>(d, rows, offset)));
 }
 
-// The f16 in the low half of each lane, exactly.
-HWY_INLINE V HalfLow(VU words) {
-  const F32 d;
+using VHalves = hn::Vec<hn::Rebind<std::uint16_t, F32>>;
+
+// f16 as f32, exactly.
+HWY_INLINE V WidenHalves(VHalves halves) {
 #if HWY_TARGET == HWY_EMU128  // its own conversion makes infinities finite
   V r;
-  for (std::size_t i = 0; i < kLanes; ++i) r.raw[i] = f32_from_f16(static_cast<std::uint16_t>(words.raw[i]));
-  (void)d;
+  for (std::size_t i = 0; i < kLanes; ++i) r.raw[i] = f32_from_f16(halves.raw[i]);
   return r;
 #else
-  const hn::Rebind<std::uint16_t, F32> d16;
-  return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, F32>(), hn::TruncateTo(d16, words)));
+  return hn::PromoteTo(F32(), hn::BitCast(hn::Rebind<hwy::float16_t, F32>(), halves));
 #endif
 }
+// The f16 in the low and in the high half of each lane.
+HWY_INLINE V HalfLow(VU words) { return WidenHalves(hn::TruncateTo(hn::Rebind<std::uint16_t, F32>(), words)); }
 HWY_INLINE V HalfHigh(VU words) { return HalfLow(hn::ShiftRight<16>(words)); }
 
 // The same 32 bits in every lane.

@@ -6,7 +6,10 @@
 namespace regard {
 
 void apply(const Linear& linear, View<const float, 2> x, View<float, 2> y) {
-  matmul(linear.weight, x, y);
+  if (linear.packed.strips != nullptr)
+    matmul(linear.packed, x, y);
+  else
+    matmul(linear.weight, x, y);
   if (!linear.bias.empty()) add_bias(linear.bias.data(), y);
 }
 

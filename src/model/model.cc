@@ -20,7 +20,7 @@ std::vector<float> optional_vector(const Checkpoint& checkpoint, const std::stri
 }
 
 Linear linear(const Checkpoint& checkpoint, const std::string& name) {
-  return {checkpoint.matrix(name + ".weight"), optional_vector(checkpoint, name + ".bias")};
+  return {checkpoint.matrix(name + ".weight"), optional_vector(checkpoint, name + ".bias"), {}};
 }
 
 Norm norm(const Checkpoint& checkpoint, const std::string& name) {
@@ -53,12 +53,30 @@ Layer find_layer(const Checkpoint& w, const ModelConfig& c, std::int64_t index) 
 
 }  // namespace
 
-Model::Model(Checkpoint checkpoint) : checkpoint_(std::move(checkpoint)), tokenizer_(checkpoint_.tokenizer) {
+Model::Model(Checkpoint checkpoint, Packing packing)
+    : checkpoint_(std::move(checkpoint)), tokenizer_(checkpoint_.tokenizer) {
   const ModelConfig& c = checkpoint_.config;
   embedding_ = checkpoint_.matrix("token_embd.weight");
   for (std::int64_t layer = 0; layer < c.layers; ++layer) layers_.push_back(find_layer(checkpoint_, c, layer));
   final_norm_ = norm(checkpoint_, "output_norm");
-  head_ = c.tied_head ? Linear{embedding_, {}} : linear(checkpoint_, "output");
+  head_ = c.tied_head ? Linear{embedding_, {}, {}} : linear(checkpoint_, "output");
+  if (packing == Packing::all) pack();
+}
+
+// All in one piece of memory, for large pages.
+void Model::pack() {
+  std::vector<Linear*> all;
+  for (Layer& l : layers_) all.insert(all.end(), {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down});
+  all.push_back(&head_);
+  std::erase_if(all, [](const Linear* l) { return l->weight.data == nullptr || !packs(l->weight.dtype); });
+  std::int64_t bytes = 0;
+  for (const Linear* linear : all) bytes += regard::packed_bytes(linear->weight);
+  packed_ = LargeBuffer(bytes);
+  std::byte* at = packed_.data();
+  for (Linear* linear : all) {
+    linear->packed = regard::pack(linear->weight, at);
+    at += regard::packed_bytes(linear->weight);
+  }
 }
 
 }  // namespace regard

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/matmul.h"
+#include "kernels/packed.h"
+#include "tensor/large_buffer.h"
 #include "text/tokenizer.h"
 #include "weights/checkpoint.h"
 #include "weights/model_config.h"
@@ -18,6 +19,7 @@ namespace regard {
 struct Linear {
   Matrix weight;
   std::vector<float> bias;  // [N] or empty
+  PackedMatrix packed;      // strips is null unless the model was packed
 };
 
 // The scale (and shift) of a norm.
@@ -34,10 +36,16 @@ struct Layer {
   Linear gate, up, down;  // gate.weight.data is null where the feed-forward has none
 };
 
+// Whether quantised matrices are held packed too (kernels/packed.h): worth it where many single rows will go through,
+// as when a text is continued. Changes no bit of any result.
+enum class Packing { none, all };
+
 class Model {
  public:
-  explicit Model(Checkpoint checkpoint);
-  static Model load(const std::filesystem::path& path) { return Model(load_checkpoint(path)); }
+  explicit Model(Checkpoint checkpoint, Packing packing = Packing::none);
+  static Model load(const std::filesystem::path& path, Packing packing = Packing::none) {
+    return Model(load_checkpoint(path), packing);
+  }
 
   const ModelConfig& config() const { return checkpoint_.config; }
   const Checkpoint& checkpoint() const { return checkpoint_; }
@@ -47,14 +55,18 @@ class Model {
   const std::vector<Layer>& layers() const { return layers_; }
   const Norm& final_norm() const { return final_norm_; }
   const Linear& head() const { return head_; }  // [V, C]
+  // Memory for packed matrices, beside the mapped files; 0 if it was not packed.
+  std::int64_t packed_bytes() const { return packed_.size(); }
 
  private:
+  void pack();
   Checkpoint checkpoint_;  // keeps the mapped files alive
   Tokenizer tokenizer_;
   Matrix embedding_;
   std::vector<Layer> layers_;
   Norm final_norm_;
   Linear head_;
+  LargeBuffer packed_;
 };
 
 }  // namespace regard

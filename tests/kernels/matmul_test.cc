@@ -5,9 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/packed.h"
 #include "kernels/reference_matmul.h"
 #include "support/matrices.h"
 #include "support/targets.h"
+#include "tensor/buffer.h"
 #include "tensor/error.h"
 
 namespace regard {
@@ -35,6 +37,24 @@ std::vector<float> random_rows(std::int64_t rows, std::int64_t cols, std::uint32
 std::vector<float> product(const Matrix& w, const std::vector<float>& x, std::int64_t rows) {
   std::vector<float> y(static_cast<std::size_t>(rows * w.rows), kNan);
   matmul(w, View<const float, 2>(x.data(), {rows, w.cols}), View<float, 2>(y.data(), {rows, w.rows}));
+  return y;
+}
+
+// A packed matrix with its memory.
+class Packed {
+ public:
+  explicit Packed(const Matrix& w) : memory_(packed_bytes(w)), matrix_(pack(w, memory_.data())) {}
+  const PackedMatrix& operator()() const { return matrix_; }
+
+ private:
+  Buffer<std::byte> memory_;
+  PackedMatrix matrix_;
+};
+
+std::vector<float> product(const PackedMatrix& w, const std::vector<float>& x, std::int64_t rows) {
+  const std::int64_t cols = w.stored.cols, outputs = w.stored.rows;
+  std::vector<float> y(static_cast<std::size_t>(rows * outputs), kNan);
+  matmul(w, View<const float, 2>(x.data(), {rows, cols}), View<float, 2>(y.data(), {rows, outputs}));
   return y;
 }
 
@@ -79,6 +99,65 @@ TEST(Matmul, EveryTypeIsTheCanonicalSumToTheBit) {
       }
     }
   }
+}
+
+// Packed on one target, multiplied on another: the same bits as stored. Broken strips, chains and panels; views.
+TEST(Matmul, PackedWeightsGiveTheSameBits) {
+  for (DType type : kAllTypes) {
+    SCOPED_TRACE(info(type).name);
+    const std::int64_t block = info(type).block_elements;
+    if (block == 1) {
+      EXPECT_FALSE(packs(type));
+      continue;
+    }
+    for (std::int64_t cols : {block, std::int64_t{288}, std::int64_t{768}}) {
+      if (cols % block != 0) continue;
+      for (std::int64_t outputs : {1, 40, 105}) {
+        const StoredMatrix w(type, 2 * outputs, cols);
+        Matrix even = w();  // every second row
+        even.rows = outputs;
+        even.row_stride *= 2;
+        const std::vector<float> x = random_rows(7, cols), expected = canonical(even, x, 7);
+        on_each_target([&](const std::string&) {
+          const Packed packed(even);
+          on_each_target([&](const std::string&) {
+            for (std::int64_t rows : {1, 3, 4, 7}) {
+              const std::vector<float> y = product(packed(), x, rows);
+              EXPECT_TRUE(same_bits(std::span<const float>(y), std::span<const float>(expected).first(y.size())))
+                  << rows << " x " << cols << " -> " << outputs;
+            }
+          });
+        });
+      }
+    }
+  }
+}
+
+TEST(Matmul, PackedWeightsAreACopyOfAboutTheSameSize) {
+  StoredMatrix w(DType::q4_1, 96, 512);
+  const std::vector<float> x = random_rows(1, 512), expected = product(w(), x, 1);
+  const Packed packed(w());
+  EXPECT_EQ(packed_bytes(w()), 96 * row_bytes(DType::q4_1, 512));  // whole strips: as many bytes as stored
+  for (std::int64_t n = 0; n < 96; ++n) std::memset(w.row(n), 0, static_cast<std::size_t>(w().row_stride));
+  EXPECT_TRUE(same_bits(product(packed(), x, 1), expected));
+}
+
+TEST(Matmul, WhatCannotBePackedIsRefused) {
+  const auto refused = [](const Matrix& matrix) {
+    try {
+      const Packed packed(matrix);
+    } catch (const Error& error) {
+      return error.code == ErrorCode::bad_input;
+    }
+    return false;
+  };
+  const StoredMatrix plain(DType::bf16, 10, 64), blocks(DType::q4_0, 10, 64), none(DType::q4_0, 0, 64);
+  EXPECT_TRUE(refused(plain()));
+  EXPECT_FALSE(refused(blocks()));
+  Matrix broken = blocks();
+  broken.cols = 48;
+  EXPECT_TRUE(refused(broken));
+  EXPECT_EQ(packed_bytes(none()), 0);
 }
 
 TEST(Matmul, PlainTypesMayHaveAnyLength) {

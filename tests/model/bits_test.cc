@@ -33,6 +33,17 @@ TEST_F(Bits, OneByOne) { EXPECT_TRUE(same_bits(expected_, in_chunks(1))); }
 TEST_F(Bits, ChunksOfSeven) { EXPECT_TRUE(same_bits(expected_, in_chunks(7))); }
 TEST_F(Bits, ChunksOf128) { EXPECT_TRUE(same_bits(expected_, in_chunks(128))); }
 
+// Weights packed, as for decoding: every form of the product, by one row and by many.
+TEST_F(Bits, PackedWeights) {
+  const Model packed = Model::load(file_.path(), Packing::all);
+  EXPECT_GT(packed.packed_bytes(), 0);
+  EXPECT_EQ(model_.packed_bytes(), 0);
+  for (std::int64_t chunk : {1, 2, 3, 4, 512}) {
+    State state(packed.config());
+    EXPECT_TRUE(same_bits(expected_, all_logits(packed, state, ids_, chunk))) << chunk;
+  }
+}
+
 TEST_F(Bits, ThreadCounts) {
   testing::on_thread_counts([&](int) {
     EXPECT_TRUE(same_bits(expected_, in_chunks(512)));

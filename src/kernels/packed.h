@@ -1,0 +1,32 @@
+#pragma once
+// Quantised weights once more in memory, in the order in which the dense product wants them.
+//
+// As they are stored, a row's numbers lie side by side, and the product, whose lanes are rows, must turn them every
+// time: for one row of x that takes as long as the product itself. Packed, they are turned once: strips of 16 rows,
+// laid out as src/kernels/words-inl.h says, the same on every target. Numbers stay quantised, 4 or 8 bits each, and no
+// bit of any product changes (law 3). The stored weights are not touched (law 8).
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/matmul.h"
+
+namespace regard {
+
+struct PackedMatrix {
+  Matrix stored;                      // what was packed; its bytes are no longer read
+  const std::byte* strips = nullptr;  // owned by whoever packed
+};
+
+// Whether a type can be packed: all quantised ones.
+bool packs(DType type);
+// Bytes that w will take; a multiple of 64. Error{bad_input} if its type is not packed or its rows are not whole
+// blocks.
+std::int64_t packed_bytes(const Matrix& w);
+// Packs w into packed_bytes(w) bytes at `memory`, aligned to 64.
+PackedMatrix pack(const Matrix& w, std::byte* memory);
+
+// As of the stored matrix, to the bit.
+void matmul(const PackedMatrix& w, View<const float, 2> x, View<float, 2> y);
+
+}  // namespace regard
