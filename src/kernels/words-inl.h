@@ -229,11 +229,18 @@ HWY_INLINE void ChainOver(const std::uint32_t* const* words, const Scales* scale
       const V minimum[kGroups] = {At::Minimum(at[kGroup].minimum[s])...};
       ((word[kGroup] = Reread(word[kGroup])), ...);
       ForEach(std::make_index_sequence<4>(), [&]<std::size_t kJ>(Index<kJ>) HWY_ATTR {
-        const V w[kGroups] = {At::Weights(word[kGroup] + kJ * kStrip, scale[kGroup], minimum[kGroup])...};
-        ForEach(rows, [&]<std::size_t kR>(Index<kR>) HWY_ATTR {
-          const V broadcast = hn::Set(d, x[static_cast<std::ptrdiff_t>(kR) * x_stride + 4 * kP + kJ]);
-          ((sum[kR][kGroup] = Fma(w[kGroup], broadcast, sum[kR][kGroup])), ...);
-        });
+        if constexpr (kRows == 1) {  // one weight at a time, which takes the fewest registers
+          const V x_k = hn::Set(d, x[4 * kP + kJ]);
+          ((sum[0][kGroup] =
+                Fma(At::Weights(word[kGroup] + kJ * kStrip, scale[kGroup], minimum[kGroup]), x_k, sum[0][kGroup])),
+           ...);
+        } else {
+          const V w[kGroups] = {At::Weights(word[kGroup] + kJ * kStrip, scale[kGroup], minimum[kGroup])...};
+          ForEach(rows, [&]<std::size_t kR>(Index<kR>) HWY_ATTR {
+            const V x_k = hn::Set(d, x[static_cast<std::ptrdiff_t>(kR) * x_stride + 4 * kP + kJ]);
+            ((sum[kR][kGroup] = Fma(w[kGroup], x_k, sum[kR][kGroup])), ...);
+          });
+        }
       });
     });
     x += kUnit<kNibbles>;
