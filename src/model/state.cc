@@ -19,16 +19,18 @@ KeyValueCache::KeyValueCache(const ModelConfig& config, int sequences)
 }
 
 void KeyValueCache::reserve(int sequence, std::int64_t length) {
-  const std::int64_t key_size = kPageRows * heads_ * key_channels_;
-  const std::int64_t value_size = kPageRows * heads_ * value_channels_;
-  for (std::int64_t layer = 0; layer < layers_; ++layer) {
-    auto& keys = key_pages_[sequence][layer];
-    auto& values = value_pages_[sequence][layer];
-    while (static_cast<std::int64_t>(keys.size()) * kPageRows < length) {
-      const Buffer<float>& page = storage_.emplace_back(key_size + value_size);
-      bytes_ += (key_size + value_size) * static_cast<std::int64_t>(sizeof(float));
-      keys.push_back(reinterpret_cast<const std::byte*>(page.data()));
-      values.push_back(reinterpret_cast<const std::byte*>(page.data() + key_size));
+  constexpr auto f = static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t key_bytes = kPageRows * heads_ * key_channels_ * f;
+  const std::int64_t value_bytes = kPageRows * heads_ * value_channels_ * f;
+  if (layers_ == 0) return;
+  while (std::ssize(key_pages_[sequence].front()) * kPageRows < length) {
+    // A page of every layer in one piece, for large pages.
+    const LargeBuffer& piece = storage_.emplace_back(layers_ * (key_bytes + value_bytes));
+    bytes_ += piece.size();
+    const std::byte* at = piece.data();
+    for (std::int64_t layer = 0; layer < layers_; ++layer, at += key_bytes + value_bytes) {
+      key_pages_[sequence][layer].push_back(at);
+      value_pages_[sequence][layer].push_back(at + key_bytes);
     }
   }
 }
