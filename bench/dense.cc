@@ -7,7 +7,7 @@
 #include "case_data.h"
 #include "kernels/dequantize.h"
 #include "kernels/packed.h"
-#include "tensor/large_buffer.h"
+#include "tensor/buffer.h"
 
 namespace regard::bench {
 namespace {
@@ -47,7 +47,7 @@ void dense_lines(const std::string& filter, const std::function<void(const Line&
     const bool one = c.rows == 1;
     const double amount = one ? static_cast<double>(w.bytes.size()) / 1e9
                               : 2.0 * static_cast<double>(c.rows * c.outputs) * static_cast<double>(c.inputs) / 1e9;
-    LargeBuffer memory(c.packed ? packed_bytes(w.matrix) : 0);
+    Buffer<std::byte> memory(c.packed ? packed_bytes(w.matrix) : 0);
     const PackedMatrix packed = c.packed ? pack(w.matrix, memory.data()) : PackedMatrix();
     const Measured m = measure(
         [&] {

@@ -71,7 +71,7 @@ void Model::pack() {
   std::erase_if(all, [](const Linear* l) { return l->weight.data == nullptr || !packs(l->weight.dtype); });
   std::int64_t bytes = 0;
   for (const Linear* linear : all) bytes += regard::packed_bytes(linear->weight);
-  packed_ = LargeBuffer(bytes);
+  packed_ = Buffer<std::byte>(bytes);
   std::byte* at = packed_.data();
   for (Linear* linear : all) {
     linear->packed = regard::pack(linear->weight, at);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/packed.h"
-#include "tensor/large_buffer.h"
+#include "tensor/buffer.h"
 #include "text/tokenizer.h"
 #include "weights/checkpoint.h"
 #include "weights/model_config.h"
@@ -66,7 +66,7 @@ class Model {
   std::vector<Layer> layers_;
   Norm final_norm_;
   Linear head_;
-  LargeBuffer packed_;
+  Buffer<std::byte> packed_;
 };
 
 }  // namespace regard

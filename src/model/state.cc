@@ -25,7 +25,7 @@ void KeyValueCache::reserve(int sequence, std::int64_t length) {
   if (layers_ == 0) return;
   while (std::ssize(key_pages_[sequence].front()) * kPageRows < length) {
     // A page of every layer in one piece, for large pages.
-    const LargeBuffer& piece = storage_.emplace_back(layers_ * (key_bytes + value_bytes));
+    const Buffer<std::byte>& piece = storage_.emplace_back(layers_ * (key_bytes + value_bytes));
     bytes_ += piece.size();
     const std::byte* at = piece.data();
     for (std::int64_t layer = 0; layer < layers_; ++layer, at += key_bytes + value_bytes) {

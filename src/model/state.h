@@ -9,7 +9,7 @@
 #include "attention/problem.h"
 #include "kernels/rotary.h"
 #include "model/tap.h"
-#include "tensor/large_buffer.h"
+#include "tensor/buffer.h"
 #include "weights/model_config.h"
 
 namespace regard {
@@ -39,7 +39,7 @@ class KeyValueCache {
   std::vector<std::int64_t> lengths_;
   // [sequence][layer] -> page pointers
   std::vector<std::vector<std::vector<const std::byte*>>> key_pages_, value_pages_;
-  std::vector<LargeBuffer> storage_;
+  std::vector<Buffer<std::byte>> storage_;
   std::int64_t bytes_ = 0;
 };
 

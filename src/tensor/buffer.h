@@ -1,18 +1,15 @@
 #pragma once
-// Memory that is owned, aligned to a cache line, and zero at first.
+// Memory that is owned, aligned (tensor/memory.h), and zero at first.
 
 #include <cstdint>
-#include <cstring>
 #include <limits>
-#include <memory>
 #include <new>
 #include <utility>
 
+#include "tensor/memory.h"
 #include "tensor/view.h"
 
 namespace regard {
-
-inline constexpr std::size_t kAlignment = 64;
 
 template <typename T>
 class Buffer {
@@ -23,31 +20,32 @@ class Buffer {
     if (size < 0 || size > std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(sizeof(T)))
       throw std::bad_array_new_length();
     if (size == 0) return;
-    const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(T);
-    data_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t(kAlignment))));
-    std::memset(static_cast<void*>(data_.get()), 0, bytes);
+    data_ = static_cast<T*>(allocate(static_cast<std::size_t>(size) * sizeof(T)));
   }
-  Buffer(Buffer&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
-    data_ = std::move(other.data_);
-    size_ = std::exchange(other.size_, 0);
+    Buffer(std::move(other)).swap(*this);
     return *this;
   }
-  T* data() { return data_.get(); }
-  const T* data() const { return data_.get(); }
+  ~Buffer() {
+    if (data_ != nullptr) release(data_, static_cast<std::size_t>(size_) * sizeof(T));
+  }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
   std::int64_t size() const { return size_; }
-  T& operator[](std::int64_t i) { return data_.get()[i]; }
-  const T& operator[](std::int64_t i) const { return data_.get()[i]; }
+  T& operator[](std::int64_t i) { return data_[i]; }
+  const T& operator[](std::int64_t i) const { return data_[i]; }
   T* begin() { return data(); }
   T* end() { return data() + size_; }
   const T* begin() const { return data(); }
   const T* end() const { return data() + size_; }
 
  private:
-  struct Free {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t(kAlignment)); }
-  };
-  std::unique_ptr<T, Free> data_;
+  void swap(Buffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+  T* data_ = nullptr;
   std::int64_t size_ = 0;
 };
 

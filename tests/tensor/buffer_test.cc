@@ -21,6 +21,16 @@ TEST(Buffer, IsAlignedAndZeroWhateverTheSize) {
   }
 }
 
+TEST(Buffer, LargeOnesMayLieInLargePages) {
+  constexpr auto kLarge = static_cast<std::int64_t>(kLargeBytes);
+  for (std::int64_t size : {kLarge - 1, kLarge, 2 * kLarge + 4097}) {
+    Buffer<std::byte> buffer(size);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % (size < kLarge ? 64 : 2 << 20), 0u);
+    EXPECT_TRUE(std::all_of(buffer.begin(), buffer.end(), [](std::byte b) { return b == std::byte{0}; }));
+    std::fill(buffer.begin(), buffer.end(), std::byte{1});
+  }
+}
+
 TEST(Buffer, EmptyOnesHoldNothing) {
   const Buffer<double> none, zero(0);
   EXPECT_EQ(none.size(), 0);
