@@ -78,8 +78,8 @@ void sweep_lines(const Model& model, const std::string& shape, const Case& what,
     const std::size_t i = chosen.size() * static_cast<std::size_t>(2 * n + 1) / (2 * kCompared);
     const std::vector<Cells> cells = plan.cells(chosen[i]);
     double value = 0;
-    whole +=
-        seconds_of([&] { value = whole_run(model, experiment.ids(), cells, experiment.measure(), kTokens - 1).value; });
+    whole += seconds_of(
+        [&] { value = whole_run(model, experiment.ids(), cells, experiment.measure(), kTokens - 1).result.value; });
     error = std::max(error, std::fabs(value - values[i]));
   }
   const std::string sized = shape + fmt::format(", {} tokens, {} of {} what-ifs", kTokens, chosen.size(), all.size());

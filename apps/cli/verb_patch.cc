@@ -21,6 +21,7 @@ int run_patch(const Words& words) {
   Options options;
   InterventionOptions intervention;
   std::optional<std::string> top;
+  std::vector<std::string> receivers;
   Arguments arguments(
       "patch", "One run with edits, before and after, with a receipt for each edit.",
       "EDIT is ACTION SITE [layer= head= kv_head= row= key=], each 5, 2:7, -1, 1,4 or *; left out: all:\n"
@@ -33,6 +34,10 @@ int run_patch(const Words& words) {
   intervention.declare_edits(arguments);
   intervention.declare_contrast(arguments);
   intervention.declare_metric(arguments);
+  arguments.texts(
+      "--to", receivers, "SITE ...",
+      "path patching: what the edits change arrives only here, \"q layer=9 head=9\", every other head is kept "
+      "as it was (may be repeated)");
   arguments.text("--top", top, "N|all", "how many candidates (default 20)");
   options.declare_output(arguments, {".json", ".csv", ".svg", ".html"});
   options.declare_machine(arguments);
@@ -44,13 +49,16 @@ int run_patch(const Words& words) {
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
   ProgressLine progress(options.shows_progress());
-  const Experiment experiment(model, intervention.request(options, model), false, &progress);
+  ExperimentRequest request = intervention.request(options, model);
+  for (const std::string& receiver : receivers) request.receivers.push_back(parse_receiver(receiver));
+  const Experiment experiment(model, std::move(request), false, &progress);
   PatchReport report{.model = summary(options.model_name(), model.config(), path),
                      .tokens = token_pieces(model.tokenizer(), experiment.ids()),
                      .row = experiment.row(),
                      .by = measured_by(experiment.measure().metric(), model.tokenizer()),
                      .edits = {},
-                     .patch = patch(experiment),
+                     .receivers = receivers,
+                     .patch = patch(experiment, &progress),
                      .before = {},
                      .after = {}};
   model.checkpoint().check_intact();

@@ -197,7 +197,9 @@ int run_sweep(const Words& words) {
   };
   if (choice.full) {
     for (std::int64_t i = 0; i < std::ssize(left); ++i) {
-      WhatIfResult result = whole_run(model, request.ids, plan.cells(left[i]), experiment.measure(), experiment.row());
+      WhatIfResult result =
+          whole_run(model, request.ids, plan.cells(left[i]), experiment.measure(), experiment.row(), nullptr, nullptr)
+              .result;
       result.index = i;
       found(std::move(result));
       keeping.at("what-ifs", i + 1, std::ssize(left));

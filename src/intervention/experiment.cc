@@ -1,5 +1,7 @@
 #include "intervention/experiment.h"
 
+#include <algorithm>
+
 #include "intervention/sweep.h"
 #include "model/forward.h"
 #include "reading/selection.h"
@@ -13,6 +15,12 @@ std::map<std::string, std::set<Site>> sites_of_runs(const ExperimentRequest& req
   std::map<std::string, std::set<Site>> sites = sites_needed(request.edits);
   sites[kClean].insert(request.sites.begin(), request.sites.end());
   for (const auto& [name, ids] : request.runs) sites[name];
+  const auto about_weights = [](const Edit& edit) { return PatternDistanceTap::about_weights(edit.site); };
+  if (std::any_of(request.edits.begin(), request.edits.end(), about_weights)) {
+    const std::set<Site> pattern = PatternDistanceTap::sites();
+    sites[kClean].insert(pattern.begin(), pattern.end());
+  }
+  if (!request.receivers.empty()) sites[kClean].insert(Site::z);  // what heads keep
   return sites;
 }
 
@@ -30,6 +38,7 @@ Experiment::Experiment(const Model& model, ExperimentRequest request, bool parti
   }
   const std::vector<Cells> cells = resolve(request_.edits);
   if (!partial) check(request_.edits, cells, config);
+  if (!request_.receivers.empty()) check(request_.receivers, resolve(request_.receivers), config);
 
   for (const auto& [name, sites] : sites_of_runs(request_)) {
     const std::vector<std::int32_t>& ids = name == kClean ? request_.ids : request_.runs.at(name);
@@ -61,20 +70,46 @@ std::int64_t Experiment::bytes_needed(const ModelConfig& config, const Experimen
   return bytes;
 }
 
-PatchResult patch(const Experiment& experiment) {
+Edit parse_receiver(std::string_view text) {
+  // What a receiver holds is put in place of the clean run's value, as `patch` does.
+  return parse_edit(fmt::format("patch {} from={}", text, kClean));
+}
+
+PatchResult patch(const Experiment& experiment, Progress* progress) {
   const Model& model = experiment.model();
-  const std::vector<Cells> cells = experiment.resolve(experiment.edits());
-  Tensor<float, 2> resid;
-  const WhatIfResult run = whole_run(model, experiment.ids(), cells, experiment.measure(), experiment.row(), &resid);
-  PatchResult result{.base = experiment.measure().base(),
-                     .edited = run.value,
+  const Measure& measure = experiment.measure();
+  std::vector<Cells> cells = experiment.resolve(experiment.edits());
+  PatchResult result{.base = measure.base(),
+                     .edited = 0,
                      .contrast = experiment.contrast(),
                      .recovery = {},
-                     .receipts = run.receipts,
-                     .before = experiment.measure().clean_logits(),
-                     .after = std::vector<float>(experiment.measure().clean_logits().size()),
+                     .receipts = {},
+                     .before = measure.clean_logits(),
+                     .after = std::vector<float>(measure.clean_logits().size()),
+                     .received = {},
+                     .pattern = {},
                      .divergence = {}};
-  logits(model, resid.view(), View<float, 2>(result.after.data(), {1, std::ssize(result.after)}));
+  std::optional<RunRecord> sent;
+  if (!experiment.receivers().empty()) {
+    // First every head is kept as it was, then the edits write theirs.
+    const Edit keep = parse_edit("patch z from=clean");
+    std::vector<Cells> sending = experiment.resolve(std::span(&keep, 1));
+    sending.insert(sending.end(), cells.begin(), cells.end());
+    EditTap edits(model.config(), {std::span<const Cells>(sending)});
+    sent.emplace(model, experiment.ids(), sites_needed(experiment.receivers()).at(kClean), progress, &edits);
+    result.receipts.assign(edits.receipts()[0].begin() + 1, edits.receipts()[0].end());
+    cells = experiment.resolve(experiment.receivers());
+    for (Cells& receiver : cells) receiver.from = &*sent;
+  }
+  PatternDistanceTap distance(model.config(), experiment.clean(), cells);
+  const bool about_weights =
+      std::any_of(cells.begin(), cells.end(), [](const Cells& c) { return PatternDistanceTap::about_weights(c.site); });
+  const WholeRun run = whole_run(model, experiment.ids(), cells, measure, experiment.row(),
+                                 about_weights ? &distance : nullptr, progress);
+  (sent ? result.received : result.receipts) = run.result.receipts;
+  result.edited = run.result.value;
+  if (about_weights) result.pattern = distance.result();
+  logits(model, run.resid.view(), View<float, 2>(result.after.data(), {1, std::ssize(result.after)}));
   result.divergence = divergence(result.before, result.after);
   if (result.contrast && *result.contrast != result.base)
     result.recovery = (result.edited - *result.contrast) / (result.base - *result.contrast);

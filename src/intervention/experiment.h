@@ -12,6 +12,7 @@
 #include "intervention/cells.h"
 #include "intervention/edit_tap.h"
 #include "intervention/metric.h"
+#include "intervention/pattern_distance.h"
 #include "parallel/progress.h"
 
 namespace regard {
@@ -23,6 +24,9 @@ struct ExperimentRequest {
   Metric metric;
   std::int64_t row = -1;      // where the metric is measured; negative counts from the end
   std::set<Site> sites = {};  // of the clean run, beside those that the edits need
+  // Path patching (Wang et al. 2022; Goldowsky-Dill et al. 2023): what the edits change reaches the answer only through
+  // these, "SITE selectors" ("q layer=9 head=9 row=-1"). Empty: by every way.
+  std::vector<Edit> receivers = {};
 };
 
 class Experiment {
@@ -36,6 +40,7 @@ class Experiment {
   const Model& model() const { return model_; }
   const std::vector<std::int32_t>& ids() const { return request_.ids; }
   const std::vector<Edit>& edits() const { return request_.edits; }
+  const std::vector<Edit>& receivers() const { return request_.receivers; }
   std::int64_t tokens() const { return std::ssize(request_.ids); }
   std::int64_t row() const { return row_; }
   const Runs& runs() const { return runs_; }
@@ -63,8 +68,15 @@ struct PatchResult {
   std::optional<double> contrast, recovery;  // recovery = (edited - contrast) / (base - contrast)
   std::vector<Receipt> receipts;             // of each edit
   std::vector<float> before, after;          // logits [V] at the metric's row
+  std::vector<Receipt> received;             // of each receiver
+  std::optional<PatternDistance> pattern;    // of the weights, where edits are about them
   Divergence divergence;                     // of the two distributions
 };
-PatchResult patch(const Experiment& experiment);
+// With receivers: the edits run while every head that they do not write keeps the clean run's z (the feed-forward
+// layers run on), and what the receivers then hold is all that is changed in a second run.
+PatchResult patch(const Experiment& experiment, Progress* progress = nullptr);
+
+// The text form of a receiver, "SITE selectors". Error{usage} as for an edit.
+Edit parse_receiver(std::string_view text);
 
 }  // namespace regard

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/taps.h"
+
 namespace regard {
 
 class RunRecord::Recorder final : public Tap {
@@ -20,7 +22,7 @@ class RunRecord::Recorder final : public Tap {
 };
 
 RunRecord::RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
-                     Progress* progress)
+                     Progress* progress, Tap* edits)
     : ids_(ids.begin(), ids.end()), final_resid_({std::ssize(ids), model.config().width}) {
   for (const Site site : sites) {
     const auto [heads, channels] = site_shape(model.config(), site);
@@ -28,9 +30,10 @@ RunRecord::RunRecord(const Model& model, std::span<const std::int32_t> ids, cons
       values_[site].emplace_back(std::array{std::ssize(ids), heads, channels});
   }
   Recorder recorder(*this);
+  Taps taps(edits != nullptr ? std::vector<Tap*>{edits, &recorder} : std::vector<Tap*>{&recorder});
   State state(model.config(), 1, tokens());
   feed(model, state, ids, 0,
-       {.tap = &recorder, .progress = progress, .on_rows = [&](std::int64_t first, View<const float, 2> resid) {
+       {.tap = &taps, .progress = progress, .on_rows = [&](std::int64_t first, View<const float, 2> resid) {
           std::copy_n(resid.data, resid.size(), &final_resid_(first, 0));
         }});
 }

@@ -19,10 +19,9 @@ namespace regard {
 
 class RunRecord {
  public:
-  // Runs the text and keeps the values of `sites`.
-  // Errors: as feed().
+  // Runs the text and keeps the values of `sites`; `edits`, if given, writes before they are kept. Errors: as feed().
   RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
-            Progress* progress = nullptr);
+            Progress* progress = nullptr, Tap* edits = nullptr);
 
   const std::vector<std::int32_t>& ids() const { return ids_; }
   std::int64_t tokens() const { return std::ssize(ids_); }

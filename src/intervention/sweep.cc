@@ -6,6 +6,7 @@
 
 #include "intervention/overlaid_keys.h"
 #include "model/blocks.h"
+#include "model/taps.h"
 
 namespace regard {
 namespace {
@@ -183,18 +184,19 @@ std::int64_t Sweep::bytes_for(const ModelConfig& config, std::int64_t tokens, st
   return scratch_bytes(config, rows) + rows * per_row;
 }
 
-WhatIfResult whole_run(const Model& model, std::span<const std::int32_t> ids, std::span<const Cells> cells,
-                       const Measure& measure, std::int64_t row, Tensor<float, 2>* resid) {
-  EditTap tap(model.config(), {cells});
+WholeRun whole_run(const Model& model, std::span<const std::int32_t> ids, std::span<const Cells> cells,
+                   const Measure& measure, std::int64_t row, Tap* look, Progress* progress) {
+  EditTap edits(model.config(), {cells});
+  Taps taps(look != nullptr ? std::vector<Tap*>{&edits, look} : std::vector<Tap*>{&edits});
   State state(model.config(), 1, std::ssize(ids));
-  Tensor<float, 2> at_row({1, model.config().width});
-  feed(model, state, ids, 0, {.tap = &tap, .on_rows = [&](std::int64_t first, View<const float, 2> rows) {
-                                if (row >= first && row < first + rows.shape[0])
-                                  std::copy_n(&rows(row - first, 0), rows.shape[1], at_row.data());
-                              }});
-  WhatIfResult result{0, measure.of(at_row.view())[0], tap.receipts()[0]};
-  if (resid != nullptr) *resid = std::move(at_row);
-  return result;
+  WholeRun run{{}, Tensor<float, 2>({1, model.config().width})};
+  feed(model, state, ids, 0,
+       {.tap = &taps, .progress = progress, .on_rows = [&](std::int64_t first, View<const float, 2> rows) {
+          if (row >= first && row < first + rows.shape[0])
+            std::copy_n(&rows(row - first, 0), rows.shape[1], run.resid.data());
+        }});
+  run.result = {0, measure.of(run.resid.view())[0], edits.receipts()[0]};
+  return run;
 }
 
 }  // namespace regard

@@ -60,8 +60,13 @@ class Sweep {
   State state_;
 };
 
-// The same what-if with everything computed again from the tokens: what a sweep is compared with.
-WhatIfResult whole_run(const Model& model, std::span<const std::int32_t> ids, std::span<const Cells> cells,
-                       const Measure& measure, std::int64_t row, Tensor<float, 2>* resid = nullptr);
+struct WholeRun {
+  WhatIfResult result;
+  Tensor<float, 2> resid;  // [1, C] at the metric's row, after the last block
+};
+// A what-if with everything computed again from the tokens: what a sweep is compared with. `look`, if given, sees the
+// edited run.
+WholeRun whole_run(const Model& model, std::span<const std::int32_t> ids, std::span<const Cells> cells,
+                   const Measure& measure, std::int64_t row, Tap* look = nullptr, Progress* progress = nullptr);
 
 }  // namespace regard

@@ -68,14 +68,16 @@ std::vector<std::int64_t> check_and_reserve(const ModelConfig& config, KeyValueC
 
 }  // namespace
 
-void forward(const Model& model, State& state, std::span<const Row> rows, View<float, 2> resid, Tap* tap) {
+void forward(const Model& model, State& state, std::span<const Row> rows, View<float, 2> resid, Tap* tap,
+             const std::vector<std::int64_t>* kept) {
   if (rows.empty()) return;
   const std::vector<std::int64_t> lengths = check_and_reserve(model.config(), state.cache, rows);
   embed(model, rows, resid);
   CachedKeys keys(state.cache, lengths);
   Blocks blocks(model, state, keys, tap);
   Stream stream{{rows.begin(), rows.end()}, resid};
-  for (std::int64_t layer = 0; layer < model.config().layers; ++layer) blocks.run(layer, stream);
+  const std::int64_t last = model.config().layers - 1;
+  for (std::int64_t layer = 0; layer <= last; ++layer) blocks.run(layer, stream, layer == last ? kept : nullptr);
   for (int s = 0; s < state.cache.sequences(); ++s) state.cache.set_length(s, lengths[s]);
 }
 
@@ -138,6 +140,7 @@ Tensor<float, 2> feed(const Model& model, State& state, std::span<const std::int
                             model.config().context),
                 "shorten it");
   Tensor<float, 2> resid({std::min(options.chunk, total), width});
+  const bool looked_at = options.tap != nullptr || options.on_rows;
   std::vector<Row> rows;
   std::int64_t n = 0;
   for (std::int64_t first = 0; first < total; first += n) {
@@ -145,12 +148,17 @@ Tensor<float, 2> feed(const Model& model, State& state, std::span<const std::int
     rows.clear();
     for (std::int64_t i = first; i < first + n; ++i) rows.push_back({ids[i], sequence, start + i});
     const auto part = resid.view().slice(0, n);
-    forward(model, state, rows, part, options.tap);
+    if (!looked_at) {
+      const std::vector<std::int64_t> last = {n - 1};
+      forward(model, state, rows, part, nullptr, &last);
+    } else {
+      forward(model, state, rows, part, options.tap);
+    }
     if (options.on_rows) options.on_rows(first, part);
     if (options.progress != nullptr) options.progress->at("reading", first + n, total);
   }
   Tensor<float, 2> last({1, width});
-  std::copy_n(&resid(n - 1, 0), width, last.data());
+  std::copy_n(&resid(looked_at ? n - 1 : 0, 0), width, last.data());
   return last;
 }
 

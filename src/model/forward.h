@@ -18,7 +18,10 @@ namespace regard {
 // Runs `rows` through every block, appending their keys and values to the cache. The rows of one sequence must continue
 // it: positions length, length + 1, ... in order. resid: [rows, C], the residual after the last block (before the final
 // norm). Errors: token id out of range, position beyond the context, rows that do not continue their sequence.
-void forward(const Model& model, State& state, std::span<const Row> rows, View<float, 2> resid, Tap* tap = nullptr);
+// kept: the rows whose residual is wanted, ascending; it lies in resid's first rows, and in the last layer nothing else
+// is made for the others than their keys and values. Null: all.
+void forward(const Model& model, State& state, std::span<const Row> rows, View<float, 2> resid, Tap* tap = nullptr,
+             const std::vector<std::int64_t>* kept = nullptr);
 
 // The rows of the embedding: what the first block reads. resid: [rows, C]; tokens must be in range.
 void embed(const Model& model, std::span<const Row> rows, View<float, 2> resid);

@@ -19,6 +19,19 @@ void optional_member(JsonWriter& json, std::string_view name, const std::optiona
   }
 }
 
+void receipts(JsonWriter& json, std::string_view kind, std::span<const std::string> names,
+              std::span<const Receipt> receipts) {
+  json.begin_array();
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    json.begin_object();
+    json.member(kind, names[i]);
+    json.member("matched", receipts[i].matched);
+    json.member("changed", receipts[i].changed);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 std::vector<Shift> shifts(const PatchReport& report, std::size_t most) {
@@ -49,15 +62,19 @@ void write_json(Output& out, const PatchReport& report) {
   optional_member(json, "contrast", patch.contrast);
   optional_member(json, "recovery", patch.recovery);
   json.key("receipts");
-  json.begin_array();
-  for (std::size_t i = 0; i < patch.receipts.size(); ++i) {
+  receipts(json, "edit", report.edits, patch.receipts);
+  json.key("to");
+  receipts(json, "site", report.receivers, patch.received);
+  json.key("pattern");  // how far the weights moved that the edits are about
+  if (patch.pattern) {
     json.begin_object();
-    json.member("edit", report.edits[i]);
-    json.member("matched", patch.receipts[i].matched);
-    json.member("changed", patch.receipts[i].changed);
+    json.member("jsd_mean", patch.pattern->mean);
+    json.member("jsd_max", patch.pattern->max);
+    json.member("rows", patch.pattern->rows);
     json.end_object();
+  } else {
+    json.null();
   }
-  json.end_array();
   write_candidates(json, report.before, "next_before");
   write_candidates(json, report.after, "next_after");
   json.member("kl", patch.divergence.kl);

@@ -50,13 +50,13 @@ void add_effect(Page& page, const PatchReport& report, int width) {
   if (effect == 0) page.add_line("  The effect is exactly 0: the edits do not reach this number.");
 }
 
-void add_receipts(Page& page, const PatchReport& report, int width) {
-  page.add_line("edits", kTitle);
-  for (std::size_t i = 0; i < report.patch.receipts.size(); ++i) {
-    const Receipt& receipt = report.patch.receipts[i];
+void add_receipts(Page& page, std::string_view title, std::span<const std::string> names,
+                  std::span<const Receipt> receipts, int width) {
+  page.add_line(std::string(title), kTitle);
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    const Receipt& receipt = receipts[i];
     page.add_line("  ");
-    std::vector<Piece> pieces = {piece(display(report.edits[i])),
-                                 piece("   " + cells(receipt.matched) + " named, ", kFaint)};
+    std::vector<Piece> pieces = {piece(display(names[i])), piece("   " + cells(receipt.matched) + " named, ", kFaint)};
     if (receipt.changed == 0) {
       pieces.push_back(piece("none changed", kTitle));
       pieces.push_back(piece(": they held these values already", kFaint));
@@ -103,7 +103,9 @@ Page patch_page(const PatchReport& report, const PatchPageOptions& options) {
   Page page{.title = "regard patch " + display(report.model.name), .lines = {}};
   add_effect(page, report, options.width);
   page.add_line();
-  add_receipts(page, report, options.width);
+  add_receipts(page, "edits", report.edits, report.patch.receipts, options.width);
+  if (!report.receivers.empty())
+    add_receipts(page, "and only what they change here", report.receivers, report.patch.received, options.width);
   page.add_line();
   add_shifts(page, report, options);
   page.add_line();
@@ -116,6 +118,15 @@ Page patch_page(const PatchReport& report, const PatchPageOptions& options) {
     add_wrapped(page,
                 {piece("KL " + plain_number(d.kl) + " nats"), piece("   TVD " + plain_number(d.tvd)),
                  piece("   JSD " + plain_number(d.jsd) + " nats (at most 0.693)")},
+                options.width, 2);
+  }
+  if (const auto& pattern = report.patch.pattern) {  // Jain & Wallace 2019: is attention explanation?
+    page.add_line("  ");
+    add_wrapped(page,
+                {piece("the weights that were changed moved by JSD " + plain_number(pattern->mean)),
+                 piece(fmt::format(" on average over {} rows (at most {})", grouped(pattern->rows),
+                                   plain_number(pattern->max))),
+                 piece(", the output by TVD " + plain_number(d.tvd))},
                 options.width, 2);
   }
   fit(page, options.width);

@@ -17,7 +17,8 @@ struct PatchReport {
   std::vector<TokenPiece> tokens;
   std::int64_t row = 0;  // where the metric was measured
   MeasuredBy by;
-  std::vector<std::string> edits;  // as receipts name them, in the order of patch.receipts
+  std::vector<std::string> edits;      // as receipts name them, in the order of patch.receipts
+  std::vector<std::string> receivers;  // as typed, in the order of patch.received
   PatchResult patch;
   std::vector<Candidate> before, after;  // the likeliest of each
 };

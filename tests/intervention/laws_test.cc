@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "intervention/experiment.h"
 #include "intervention/sweep.h"
 #include "intervention/sweep_plan.h"
 #include "model/taps.h"
@@ -266,6 +267,77 @@ TEST_F(Intervention, EachKeyValueHeadCanBePatched) {
     EXPECT_EQ(seen.receipts[0].changed, c_.layers * kTokens) << edit;
   }
   EXPECT_THROW(cells({"patch k from=other kv_head=2"}), Error);
+}
+
+// How far a pattern moved, by its formula over whole rows.
+TEST_F(Intervention, PatternsAreComparedByJensenShannon) {
+  const Seen clean = run({});
+  for (const char* edit : {"uniform pattern layer=1 head=2", "block edge layer=0 head=1 row=3: key=1",
+                           "patch pattern from=other layer=0 head=4", "scale edge by=1 layer=0", "freeze pattern"}) {
+    SCOPED_TRACE(edit);
+    const Experiment experiment(
+        model_, {.ids = ids_, .runs = {{"other", other_}}, .edits = {parse_edit(edit)}, .metric = {}}, false);
+    const PatchResult result = patch(experiment);
+    const std::vector<Cells> made = cells({edit});
+    const Seen edited = run(made);
+    double sum = 0, max = 0;
+    std::int64_t n = 0;
+    for (std::int64_t l : made[0].layers) {
+      for (std::int64_t h : made[0].heads) {
+        for (std::int64_t row : made[0].positions) {
+          double jsd = 0;
+          for (std::int64_t s = 0; s <= row; ++s) {
+            const double p = clean.weights(l, h, row, s), q = edited.weights(l, h, row, s), m = (p + q) / 2;
+            if (p > 0) jsd += p * std::log(p / m) / 2;
+            if (q > 0) jsd += q * std::log(q / m) / 2;
+          }
+          sum += jsd, max = std::max(max, jsd), ++n;
+        }
+      }
+    }
+    ASSERT_TRUE(result.pattern.has_value());
+    EXPECT_EQ(result.pattern->rows, n);
+    EXPECT_NEAR(result.pattern->mean, sum / static_cast<double>(n), 0x1p-20);
+    EXPECT_NEAR(result.pattern->max, max, 0x1p-20);
+  }
+  const Experiment values(model_, {.ids = ids_, .runs = {}, .edits = {parse_edit("zero v")}, .metric = {}}, false);
+  EXPECT_FALSE(patch(values).pattern.has_value());
+}
+
+// Path patching: what a head sends arrives at the receivers alone.
+TEST_F(Intervention, APathReachesOnlyItsReceivers) {
+  const auto effect = [&](const char* sender, std::vector<Edit> receivers) {
+    const Experiment experiment(model_,
+                                {.ids = ids_,
+                                 .runs = {{"other", other_}},
+                                 .edits = {parse_edit(sender)},
+                                 .metric = {MetricKind::logprob, 3},
+                                 .receivers = std::move(receivers)},
+                                false);
+    const PatchResult result = patch(experiment);
+    return result.edited - result.base;
+  };
+  const char* sender = "patch z from=other layer=1 head=2";
+  EXPECT_EQ(effect(sender, {parse_receiver("q layer=1 head=2")}), 0.0);  // not after the sender
+  EXPECT_EQ(effect(sender, {parse_receiver("z layer=2 head=0")}), 0.0);  // kept as it was
+  EXPECT_EQ(effect("patch z from=clean layer=1", {parse_receiver("q layer=2")}), 0.0);
+  const double q = effect(sender, {parse_receiver("q layer=2")});
+  EXPECT_NE(q, 0.0);
+  // The same by hand: a run in which the sender's z is the other run's and all others are kept; its q in a clean run.
+  std::vector<Cells> sending = cells({"patch z from=clean"});
+  RunRecord z(model_, other_, {Site::z});
+  Cells sent = cells({"zero z layer=1 head=2"})[0];
+  sent.action = Action::patch;
+  sent.from = &z;
+  sending.push_back(sent);
+  EditTap edits(c_, {std::span<const Cells>(sending)});
+  RunRecord record(model_, ids_, {Site::rot_q}, nullptr, &edits);
+  Cells receiver = cells({"patch q from=clean layer=2"})[0];
+  receiver.from = &record;
+  const std::vector<float> last(&clean_.final_resid()(kTokens - 1, 0),
+                                &clean_.final_resid()(kTokens - 1, 0) + c_.width);
+  const Measure measure(model_, {MetricKind::logprob, 3}, last);
+  EXPECT_EQ(whole_run(model_, ids_, std::span(&receiver, 1), measure, kTokens - 1).result.value - measure.base(), q);
 }
 
 TEST_F(Intervention, ASweepSkipsWhatMatchesNothing) {

@@ -110,7 +110,8 @@ class SweepTest : public ::testing::Test {
   }
   std::vector<double> whole(const std::vector<std::vector<Cells>>& all, std::int64_t row = kTokens - 1) {
     std::vector<double> values;
-    for (const auto& cells : all) values.push_back(whole_run(model_, ids_, cells, experiment_->measure(), row).value);
+    for (const auto& cells : all)
+      values.push_back(whole_run(model_, ids_, cells, experiment_->measure(), row).result.value);
     return values;
   }
 
@@ -186,7 +187,8 @@ TEST_F(SweepTest, MeasuredAtARowInTheMiddle) {
     sweep.run(
         std::ssize(all), [&](std::int64_t i) { return all[i]; },
         [&](const WhatIfResult& one) { values[one.index] = one.value; });
-    for (const auto& cells : all) expected.push_back(whole_run(model_, ids_, cells, middle.measure(), row).value);
+    for (const auto& cells : all)
+      expected.push_back(whole_run(model_, ids_, cells, middle.measure(), row).result.value);
     EXPECT_TRUE(same_bits(values, expected)) << kind;
   }
 }

@@ -44,6 +44,26 @@ TEST_F(Bits, PackedWeights) {
   }
 }
 
+// Rows whose output nobody wants leave in the last layer.
+TEST_F(Bits, TheLastRowAlone) {
+  for (std::int64_t chunk : {1, 7, 512}) {
+    State state(model_.config()), next(model_.config());
+    FeedOptions options;
+    options.chunk = chunk;
+    const Tensor<float, 2> resid = feed(model_, state, ids_, 0, options);
+    std::vector<float> out(static_cast<std::size_t>(model_.config().vocabulary));
+    logits(model_, resid.view(), View<float, 2>(out.data(), {1, std::ssize(out)}));
+    EXPECT_TRUE(same_bits(std::vector<float>(expected_.end() - std::ssize(out), expected_.end()), out));
+    // Their keys and values are all there: the text goes on with the same bits.
+    const std::vector<std::int32_t> more = testing::some_ids(9, model_.config().vocabulary, 8);
+    std::vector<std::int32_t> whole = ids_;
+    whole.insert(whole.end(), more.begin(), more.end());
+    const std::vector<float> all = all_logits(model_, next, whole, 512);
+    EXPECT_TRUE(
+        same_bits(std::vector<float>(all.end() - 9 * std::ssize(out), all.end()), all_logits(model_, state, more, 4)));
+  }
+}
+
 TEST_F(Bits, ThreadCounts) {
   testing::on_thread_counts([&](int) {
     EXPECT_TRUE(same_bits(expected_, in_chunks(512)));
