@@ -150,14 +150,6 @@ int run_sweep(const Words& words) {
       .what_ifs = std::ssize(what_ifs)};
   for (const Edit& edit : request.edits) report.edits.push_back(to_string(edit));
 
-  double share = 0;
-  for (const std::int64_t i : what_ifs) share += choice.full ? 1 : passes(plan.cells(i), experiment);
-  const double seconds = share * estimated_seconds(model, {}, experiment.tokens());
-  if (seconds > kLongSeconds)
-    remark(options,
-           fmt::format("regard: {} what-ifs take about {:.0f} s and {} beside the file", grouped(report.what_ifs),
-                       seconds, human_bytes(fixed + Sweep::bytes_for(model.config(), experiment.tokens(), rows))));
-
   std::unique_ptr<SweepJournal> journal;
   std::vector<bool> done(static_cast<std::size_t>(plan.count()));
   const auto take = [&](const WhatIfResult& result) {
@@ -171,11 +163,21 @@ int run_sweep(const Words& words) {
                                              std::ssize(request.edits));
     for (const WhatIfResult& result : journal->done()) take(result);
     if (!journal->done().empty())
-      remark(options, fmt::format("regard: {} of them were done before", grouped(std::ssize(journal->done()))));
+      remark(options, fmt::format("regard: {} of {} what-ifs were done before", grouped(std::ssize(journal->done())),
+                                  grouped(report.what_ifs)));
   }
   std::vector<std::int64_t> left;
-  for (const std::int64_t i : what_ifs)
-    if (!done[i]) left.push_back(i);
+  double share = 0;
+  for (const std::int64_t i : what_ifs) {
+    if (done[i]) continue;
+    left.push_back(i);
+    share += choice.full ? 1 : passes(plan.cells(i), experiment);
+  }
+  const double seconds = share * estimated_seconds(model, {}, experiment.tokens());
+  if (seconds > kLongSeconds)
+    remark(options,
+           fmt::format("regard: {} what-ifs take about {:.0f} s and {} beside the file", grouped(std::ssize(left)),
+                       seconds, human_bytes(fixed + Sweep::bytes_for(model.config(), experiment.tokens(), rows))));
 
   // What a batch gave is kept before anything may stop the work.
   class Keeping final : public Progress {
