@@ -1,8 +1,9 @@
 """regard's sweeps beside TransformerLens on the same file: peers_what_if.py REGARD FOLDER FILE.gguf TEXTFILE [--rounds N]
 
 The peer does one patched forward pass per what-if; regard's sweep does many at once. In turn, several rounds: ten patched
-passes of TransformerLens, then a slice of each sweep; what is printed is the median of the ratios, and how far the answers
-are apart. Needs torch, transformers, transformer-lens and gguf in the Python that runs this; FOLDER holds FILE.gguf, and a
+passes of TransformerLens, `zero z` over head and row at one layer (another one each round, spread over the model), and all
+of `block edge row=-1` over layer, head and key. Printed: how much more time per what-if the peer takes, and how far the
+answers are apart. Needs torch, transformers, transformer-lens and gguf in the Python that runs this; FOLDER holds FILE.gguf, and a
 float32 copy of its weights is put beside it.
 """
 import argparse, json, os, statistics, subprocess, time
@@ -50,7 +51,7 @@ for n in range(args.rounds):
     layer = (n * 2 + 1) * layers // (2 * args.rounds)  # slices spread over the layers
     start = time.perf_counter(); answers = [zeroed(layer, i % heads, i * T // 10) for i in range(10)]
     one = (time.perf_counter() - start) / 10; seconds_of_peer.append(one)
-    z, edge = sweep("zero z layer=%d" % layer, "head,row"), sweep("block edge row=-1 layer=%d" % layer, "head,key")
+    z, edge = sweep("zero z layer=%d" % layer, "head,row"), sweep("block edge row=-1", "layer,head,key")
     for name, result in (("zero z", z), ("block edge", edge)):
         ratios[name].append((one, result["seconds"] / result["what_ifs"]))
     apart = max([apart] + [abs(z["effect"][i % heads][i * T // 10] - answers[i]) for i in range(10)])
