@@ -210,7 +210,7 @@ class Stopped(ProgramTest):
     """A sweep of a slow model, in many small batches."""
 
     WORDS = ["sweep", "slow.gguf", "-p", "abcdefghijklmn", "--edit", "zero z", "--each", "layer,head,row",
-             "--memory", "4M"]
+             "--memory", "2M"]
     COUNT = 24 * 4 * 14
     RECORD = 8 + 8 + 3 * 8 + 8  # index, value, receipt of one edit, check
 
@@ -241,8 +241,8 @@ class Stopped(ProgramTest):
             # A random moment: once a random share of the work is kept, and a little later.
             wanted = self.COUNT * self.RECORD * (time_killed + chance.random()) / 12
             while process.poll() is None and self.size("killed.json.partial") < wanted:
-                time.sleep(0.001)
-            time.sleep(chance.random() * 0.02)
+                time.sleep(0.0005)
+            time.sleep(chance.random() * 0.005)
             process.kill()
             self.assertEqual(process.wait(), -9, "it had ended before it was killed")
             self.assertFalse(os.path.exists(self.path("killed.json")))
@@ -277,7 +277,7 @@ class Stopped(ProgramTest):
             self.assertEqual(file.read(), kept)
 
         # What decides no bit may differ: threads, memory, a file more.
-        result = self.run_program(*self.WORDS[:-1], "8M", "--threads", "1", "--quiet", "-o", "stopped.json", "-o", "more.csv")
+        result = self.run_program(*self.WORDS[:-1], "4M", "--threads", "1", "--quiet", "-o", "stopped.json", "-o", "more.csv")
         self.assertEqual((result.status, result.out, result.err), (0, b"", ""))
         self.assert_whole("stopped.json")
         with open(self.path("more.csv"), newline="", encoding="utf-8") as file:
