@@ -130,6 +130,9 @@ int run_sweep(const Words& words) {
   const auto start = std::chrono::steady_clock::now();
   const Experiment experiment(model, request, true, &progress);
   const SweepPlan plan(request.edits, *choice.each, model.config(), experiment.runs());
+  // Beside a batch: the runs, and of each what-if its effect, its index here and below, and its place in the order.
+  const std::int64_t fixed = kept + plan.count() * static_cast<std::int64_t>(sizeof(double) + 5 * sizeof(std::int64_t));
+  const std::int64_t rows = batch_rows(choice, model, experiment, fixed);
   const std::vector<std::int64_t> what_ifs = plan.matching();
   progress.clear();
 
@@ -147,16 +150,6 @@ int run_sweep(const Words& words) {
       .what_ifs = std::ssize(what_ifs)};
   for (const Edit& edit : request.edits) report.edits.push_back(to_string(edit));
 
-  const std::int64_t fixed = kept + plan.count() * static_cast<std::int64_t>(sizeof(double) + 4 * sizeof(std::int64_t));
-  const std::int64_t rows = batch_rows(choice, model, experiment, fixed);
-  double share = 0;
-  for (const std::int64_t i : what_ifs) share += choice.full ? 1 : passes(plan.cells(i), experiment);
-  const double seconds = share * estimated_seconds(model, {}, experiment.tokens());
-  if (seconds > kLongSeconds)
-    remark(options,
-           fmt::format("regard: {} what-ifs take about {:.0f} s and {} beside the file", grouped(report.what_ifs),
-                       seconds, human_bytes(fixed + Sweep::bytes_for(model.config(), experiment.tokens(), rows))));
-
   std::unique_ptr<SweepJournal> journal;
   std::vector<bool> done(static_cast<std::size_t>(plan.count()));
   const auto take = [&](const WhatIfResult& result) {
@@ -165,15 +158,26 @@ int run_sweep(const Words& words) {
     for (std::size_t e = 0; e < result.receipts.size(); ++e) report.receipts[e] += result.receipts[e];
   };
   if (!options.outputs.empty()) {
-    journal = std::make_unique<SweepJournal>(
-        options.outputs[0] + ".partial", fingerprint(choice, model, request, report, path), std::ssize(request.edits));
+    journal = std::make_unique<SweepJournal>(options.outputs[0] + ".partial",
+                                             fingerprint(choice, model, request, report, path), plan.count(),
+                                             std::ssize(request.edits));
     for (const WhatIfResult& result : journal->done()) take(result);
     if (!journal->done().empty())
-      remark(options, fmt::format("regard: {} of them were done before", grouped(std::ssize(journal->done()))));
+      remark(options, fmt::format("regard: {} of {} what-ifs were done before", grouped(std::ssize(journal->done())),
+                                  grouped(report.what_ifs)));
   }
   std::vector<std::int64_t> left;
-  for (const std::int64_t i : what_ifs)
-    if (!done[i]) left.push_back(i);
+  double share = 0;
+  for (const std::int64_t i : what_ifs) {
+    if (done[i]) continue;
+    left.push_back(i);
+    share += choice.full ? 1 : passes(plan.cells(i), experiment);
+  }
+  const double seconds = share * estimated_seconds(model, {}, experiment.tokens());
+  if (seconds > kLongSeconds)
+    remark(options,
+           fmt::format("regard: {} what-ifs take about {:.0f} s and {} beside the file", grouped(std::ssize(left)),
+                       seconds, human_bytes(fixed + Sweep::bytes_for(model.config(), experiment.tokens(), rows))));
 
   // What a batch gave is kept before anything may stop the work.
   class Keeping final : public Progress {

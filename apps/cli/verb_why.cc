@@ -105,15 +105,20 @@ int run_why(const Words& words) {
                    .by = measured_by(result.metric, model.tokenizer()),
                    .why = std::move(result)};
   read_clean_run(model, request, progress, report);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   model.checkpoint().check_intact();
   progress.clear();
 
   constexpr int kFileColumns = 100;
+  const auto timed = [&]() -> const WhyReport& {  // for what is printed, after the files
+    report.seconds = took;
+    return report;
+  };
   deliver(options, {.json = [&](Output& out) { write_json(out, report); },
+                    .printed_json = [&](Output& out) { write_json(out, timed()); },
                     .page =
                         [&](const Terminal& terminal) {
-                          return why_page(report,
+                          return why_page(timed(),
                                           {.width = terminal.columns, .coloured = terminal.colours != Colours::none});
                         },
                     .files = {{".csv", [&](Output& out) { write_csv(out, report); }},

@@ -124,8 +124,8 @@ Page patch_page(const PatchReport& report, const PatchPageOptions& options) {
     page.add_line("  ");
     add_wrapped(page,
                 {piece("the weights that were changed moved by JSD " + plain_number(pattern->mean)),
-                 piece(fmt::format(" on average over {} rows (at most {})", grouped(pattern->rows),
-                                   plain_number(pattern->max))),
+                 piece(fmt::format(" on average over {} row{} (at most {})", grouped(pattern->rows),
+                                   pattern->rows == 1 ? "" : "s", plain_number(pattern->max))),
                  piece(", the output by TVD " + plain_number(d.tvd))},
                 options.width, 2);
   }

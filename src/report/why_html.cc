@@ -94,8 +94,8 @@ class Writer {
     write_table();
     if (why_.zero_z.size() > 0) write_heads();
     out_.write("<footer>" +
-               markup_text(fmt::format("{} what-ifs in {:.1f} s · regard {} · {}", grouped(why_.what_ifs),
-                                       report_.seconds, version(), display(report_.model.name))) +
+               markup_text(fmt::format("{} what-ifs · regard {} · {}", grouped(why_.what_ifs), version(),
+                                       display(report_.model.name))) +
                "</footer>\n</main>\n<script>\n" + kScript + "</script>\n</body>\n</html>\n");
   }
 

@@ -77,7 +77,12 @@ void write_json(Output& out, const WhyReport& report) {
   }
   json.end_object();
   json.member("what_ifs", why.what_ifs);
-  json.member("seconds", report.seconds);
+  json.key("seconds");
+  if (report.seconds) {
+    json.number(*report.seconds);
+  } else {
+    json.null();
+  }
   json.key("receipts");
   json.begin_array();
   for (const auto& [edit, receipt] : why.receipts) {

@@ -56,7 +56,9 @@ class Writer {
     add_table();
     if (why_.zero_z.size() > 0) add_heads();
     page_.add_line();
-    page_.add_line(fmt::format("{} what-ifs in {:.1f} s", grouped(why_.what_ifs), report_.seconds), kFaint);
+    page_.add_line(
+        grouped(why_.what_ifs) + " what-ifs" + (report_.seconds ? fmt::format(" in {:.1f} s", *report_.seconds) : ""),
+        kFaint);
     fit(page_, options_.width);
     return std::move(page_);
   }

@@ -24,7 +24,7 @@ struct WhyReport {
   WhyResult why;
   std::vector<Candidate> next = {};        // the likeliest after the metric's row
   std::optional<AttentionSink> sink = {};  // of the clean run
-  double seconds = 0;                      // that it took
+  std::optional<double> seconds = {};      // that it took; a file does not say, so that its bytes are the same
 };
 
 void write_json(Output& out, const WhyReport& report);

@@ -69,7 +69,8 @@ class Usage(ProgramTest):
 
     def test_help_is_no_error(self):
         for words in [["--help"], ["help"], ["--version"]] + [[v, "--help"] for v in ("models", "fetch", "info", "tokens",
-                                                                                      "logits", "generate", "read", "bench")]:
+                                                                                      "logits", "generate", "read", "why",
+                                                                                      "patch", "sweep", "bench")]:
             result = self.run_program(*words)
             self.assertEqual((result.status, result.err), (0, ""), words)
             self.assertTrue(result.out)

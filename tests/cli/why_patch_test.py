@@ -197,6 +197,7 @@ class Why(ProgramTest):
         self.assertEqual((result.status, result.out, result.err), (0, b"", ""))
         with open(self.path("w.json"), "rb") as file:
             document = self.strict(file.read())
+        self.assertEqual(document, {**self.why(), "seconds": None})  # a file's bytes do not say how long it took
         with open(self.path("w.csv"), newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual([float(row["hide_from_all"]) for row in rows], [key["hide_from_all"] for key in document["by_key"]])

@@ -239,6 +239,10 @@ TEST(WhyJson, IsWhatWasAgreed) {
   EXPECT_EQ(document["contrast"], -1.5);
   EXPECT_EQ(document["what_ifs"], 18);
   EXPECT_EQ(document["seconds"], 1.5);
+  WhyReport untimed = sample(true);  // as files are written
+  untimed.seconds.reset();
+  EXPECT_TRUE(nlohmann::json::parse(written<WhyReport>(untimed, write_json))["seconds"].is_null());
+  EXPECT_EQ(plain(why_page(untimed, {})).find(" in 1.5 s"), std::string::npos);
   ASSERT_EQ(document["by_key"].size(), 7u);
   const auto& mary = document["by_key"][1];
   EXPECT_EQ(mary["position"], 1);
