@@ -8,6 +8,7 @@
 
 #include "interrupt.h"
 #include "kernels/target.h"
+#include "memory.h"
 #include "tensor/error.h"
 #include "text/utf8.h"
 #include "weights/catalogue.h"
@@ -46,11 +47,10 @@ std::string read_file(const std::string& name) {
 
 Model load_model(const std::filesystem::path& path, Packing packing) {
   current_target();
-  Checkpoint checkpoint = load_checkpoint(path);
-  // Packed weights take about as much as the file. Where that would crowd out the file itself, speed is lost, not won.
-  const std::int64_t memory = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  if (checkpoint.bytes > memory / 3) packing = Packing::none;
-  return Model(std::move(checkpoint), packing);
+  Model model = Model::load(path);
+  // Where packed weights would crowd out the file itself, speed would be lost, not won.
+  if (packing == Packing::all && model.bytes_to_pack() <= free_memory() / 2) model.pack();
+  return model;
 }
 
 std::string read_text(const Options& options) {

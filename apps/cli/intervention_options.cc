@@ -82,6 +82,8 @@ Metric InterventionOptions::chosen_metric(const Tokenizer& tokenizer) const {
   if (metric) return parse_metric(*metric, tokenizer);
   if (!token) return {};
   if (!against) return {.kind = MetricKind::logprob, .token = parse_token(*token, tokenizer)};
+  if (parse_token(*token, tokenizer) == parse_token(*against, tokenizer))
+    throw Error(ErrorCode::usage, "--token and --against are the same token", "name two");
   return {
       .kind = MetricKind::diff, .token = parse_token(*token, tokenizer), .against = parse_token(*against, tokenizer)};
 }

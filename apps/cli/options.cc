@@ -75,6 +75,8 @@ bool Options::parse(Arguments& arguments, const std::vector<std::string>& words)
     if (std::find(extensions_.begin(), extensions_.end(), extension) == extensions_.end())
       throw Error(ErrorCode::usage, fmt::format("cannot write \"{}\" files, -o {}", extension, output),
                   "the name must end in one of " + joined(extensions_));
+    if (std::error_code ignored; std::filesystem::is_directory(output, ignored))
+      throw Error(ErrorCode::usage, fmt::format("{} is a folder, -o", output), "name a file");
   }
   if (threads) set_thread_count(static_cast<int>(*threads));
   if (target) set_target(*target);

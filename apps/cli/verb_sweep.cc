@@ -56,8 +56,8 @@ bool parse(Choice& choice, const Words& words) {
 }
 
 // Everything that decides the results, and nothing that does not (threads, targets, batches).
-std::string fingerprint(const Choice& choice, const Model& model, const ExperimentRequest& request,
-                        const SweepReport& report, const std::filesystem::path& path) {
+std::string fingerprint(const Choice& choice, const ExperimentRequest& request, const SweepReport& report,
+                        const std::filesystem::path& path) {
   Sha256 sum;
   const auto add = [&](const std::string& text) {
     const std::uint64_t size = text.size();
@@ -70,7 +70,8 @@ std::string fingerprint(const Choice& choice, const Model& model, const Experime
   add(version());
   add(fmt::format("{} {} {}", std::filesystem::weakly_canonical(path).string(), std::filesystem::file_size(path),
                   std::filesystem::last_write_time(path).time_since_epoch().count()));
-  add(to_string(report.by.metric, model.tokenizer()));
+  add(fmt::format("{} {} {}", static_cast<int>(report.by.metric.kind), report.by.metric.token,
+                  report.by.metric.against));
   add(fmt::format("{} {}", report.row, choice.full));
   add_ids(request.ids);
   for (const auto& [name, ids] : request.runs) {
@@ -83,13 +84,12 @@ std::string fingerprint(const Choice& choice, const Model& model, const Experime
 }
 
 // Rows that may pass together in the memory there is.
-std::int64_t batch_rows(const Choice& choice, const Model& model, const Experiment& experiment, std::int64_t fixed) {
+std::int64_t batch_rows(const Choice& choice, const Model& model, std::int64_t tokens, std::int64_t fixed) {
   const std::int64_t memory = choice.memory ? parse_bytes("--memory", *choice.memory) : free_memory() / 2;
-  const std::int64_t tokens = experiment.tokens();
   std::int64_t rows = kMostBatchRows;
   const auto needed = [&] { return fixed + Sweep::bytes_for(model.config(), tokens, rows); };
   while (rows > 1 && needed() > memory) rows /= 2;
-  rows = std::max(rows, std::min<std::int64_t>(tokens, kMostBatchRows));  // one what-if must fit
+  rows = std::max(rows, tokens);  // one what-if must fit
   if (needed() > memory)
     throw Error(ErrorCode::bad_input,
                 fmt::format("the sweep needs {} and may take {}", human_bytes(needed()), human_bytes(memory)),
@@ -128,12 +128,16 @@ int run_sweep(const Words& words) {
   const std::int64_t kept = Experiment::bytes_needed(model.config(), request);
   ProgressLine progress(options.shows_progress());
   const auto start = std::chrono::steady_clock::now();
+  Runs lengths = {{kClean, {std::ssize(request.ids), nullptr}}};  // enough to plan by
+  for (const auto& [name, ids] : request.runs) lengths[name].tokens = std::ssize(ids);
+  const SweepPlan planned(request.edits, *choice.each, model.config(), lengths);
+  // Beside a batch: the runs, and of each what-if its effect, its index here and below, and its place in the order.
+  const std::int64_t fixed =
+      kept + planned.count() * static_cast<std::int64_t>(sizeof(double) + 5 * sizeof(std::int64_t));
+  const std::int64_t rows = batch_rows(choice, model, std::ssize(request.ids), fixed);
+  const std::vector<std::int64_t> what_ifs = planned.matching(&progress);
   const Experiment experiment(model, request, true, &progress);
   const SweepPlan plan(request.edits, *choice.each, model.config(), experiment.runs());
-  // Beside a batch: the runs, and of each what-if its effect, its index here and below, and its place in the order.
-  const std::int64_t fixed = kept + plan.count() * static_cast<std::int64_t>(sizeof(double) + 5 * sizeof(std::int64_t));
-  const std::int64_t rows = batch_rows(choice, model, experiment, fixed);
-  const std::vector<std::int64_t> what_ifs = plan.matching();
   progress.clear();
 
   SweepReport report{
@@ -158,9 +162,9 @@ int run_sweep(const Words& words) {
     for (std::size_t e = 0; e < result.receipts.size(); ++e) report.receipts[e] += result.receipts[e];
   };
   if (!options.outputs.empty()) {
-    journal = std::make_unique<SweepJournal>(options.outputs[0] + ".partial",
-                                             fingerprint(choice, model, request, report, path), plan.count(),
-                                             std::ssize(request.edits));
+    journal =
+        std::make_unique<SweepJournal>(options.outputs[0] + ".partial", fingerprint(choice, request, report, path),
+                                       plan.count(), std::ssize(request.edits));
     for (const WhatIfResult& result : journal->done()) take(result);
     if (!journal->done().empty())
       remark(options, fmt::format("regard: {} of {} what-ifs were done before", grouped(std::ssize(journal->done())),
@@ -213,7 +217,12 @@ int run_sweep(const Words& words) {
         std::ssize(left), [&](std::int64_t i) { return plan.cells(left[i]); }, found);
   }
   const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  model.checkpoint().check_intact();
+  try {
+    model.checkpoint().check_intact();
+  } catch (const Error&) {  // what was done is not to be gone on with
+    if (journal) journal->remove();
+    throw;
+  }
   progress.clear();
 
   // A file's bytes do not say how long the work took: stopped or not, they are the same.

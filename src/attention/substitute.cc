@@ -1,6 +1,7 @@
 #include "attention/substitute.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 
@@ -132,9 +133,19 @@ Rows OneHeadRows::view() const {
   return view;
 }
 
-void forward(const Problem& problem, std::span<const Substitute> substitutes, View<float, 3> out,
-             View<RowSoftmax, 2> softmax) {
-  for (const Substitute& substitute : substitutes) {
+Substitute unchanged(const Problem& problem, std::int32_t head, std::vector<std::int64_t> rows) {
+  const Sequence& sequence = problem.sequences[problem.rows[rows.at(0)].sequence];
+  Substitute same;
+  same.head = head;
+  for (const std::int64_t row : rows)
+    for (std::int64_t d = 0; d < problem.q.shape[2]; ++d) same.q.push_back(problem.q(row, head, d));
+  same.k = OneHeadRows(sequence.k, head / (problem.q.shape[1] / problem.kv_heads), sequence.length);
+  same.rows = std::move(rows);
+  return same;
+}
+
+void forward(const Problem& problem, const EachSubstitute& each, View<float, 3> out, View<RowSoftmax, 2> softmax) {
+  const auto put = [&](const Substitute& substitute) {
     const OneHead part(problem, substitute);
     const std::int64_t n = std::ssize(part.rows());
     Tensor<float, 3> z({n, 1, problem.value_channels});
@@ -147,29 +158,51 @@ void forward(const Problem& problem, std::span<const Substitute> substitutes, Vi
         changed |= std::memcmp(&x, &z(i, 0, e), sizeof(float)) != 0;
         x = z(i, 0, e);
       }
-      if (substitute.changed != nullptr) *substitute.changed += changed;
+      if (changed && substitute.changed != nullptr) std::atomic_ref(*substitute.changed).fetch_add(1);
       if (softmax.data != nullptr) softmax(part.rows()[i], part.head()) = mine(i, 0);
     }
-  }
+  };
+  // Many small ones (a row each) are shared out; a large one is shared out inside.
+  constexpr std::size_t kTogether = 64, kSmall = 16;
+  std::vector<Substitute> small;
+  const auto flush = [&] {
+    parallel_for(std::ssize(small), [&](std::int64_t i, int) { put(small[i]); });
+    small.clear();
+  };
+  each([&](const Substitute& substitute) {
+    if (substitute.rows.size() > kSmall) return put(substitute);
+    small.push_back(substitute);
+    if (small.size() == kTogether) flush();
+  });
+  flush();
 }
 
-void read(const Problem& problem, std::span<const Substitute> substitutes, View<const RowSoftmax, 2> softmax,
+void read(const Problem& problem, const EachSubstitute& each, View<const RowSoftmax, 2> softmax,
           std::span<Reader* const> readers) {
-  if (substitutes.empty()) return read(problem, softmax, readers);
   for (Reader* reader : readers) reader->begin(problem, thread_count());
+  const std::int64_t rows = problem.q.shape[0];
+  std::vector<std::vector<bool>> taken(static_cast<std::size_t>(problem.q.shape[1]));
+  for (auto& head : taken) head.resize(static_cast<std::size_t>(rows));
+  each([&](const Substitute& substitute) {
+    for (const std::int64_t row : substitute.rows) taken[substitute.head][row] = true;
+    read_part(OneHead(problem, substitute), softmax, readers);
+  });
   for (std::int32_t head = 0; head < problem.q.shape[1]; ++head) {
-    std::vector<bool> taken(static_cast<std::size_t>(problem.q.shape[0]));
-    for (const Substitute& substitute : substitutes) {
-      if (substitute.head != head) continue;
-      for (const std::int64_t row : substitute.rows) taken[row] = true;
-      read_part(OneHead(problem, substitute), softmax, readers);
-    }
     std::vector<std::int64_t> others;
-    for (std::int64_t row = 0; row < problem.q.shape[0]; ++row)
-      if (!taken[row]) others.push_back(row);
+    for (std::int64_t row = 0; row < rows; ++row)
+      if (!taken[head][row]) others.push_back(row);
     if (!others.empty()) read_part(OneHead(problem, head, std::move(others)), softmax, readers);
   }
   for (Reader* reader : readers) reader->finish();
+}
+
+Tensor<float, 3> weights(const Problem& problem, const Substitute& substitute) {
+  const OneHead part(problem, substitute);
+  const std::int64_t n = std::ssize(part.rows());
+  Tensor<float, 3> z({n, 1, problem.value_channels});
+  Tensor<RowSoftmax, 2> softmax({n, 1});
+  forward(part.problem(), z.view(), softmax.view());
+  return full_pattern(part.problem(), softmax.view());
 }
 
 }  // namespace regard

@@ -4,6 +4,7 @@
 // uniform one is queries of zero; a permuted one is the same keys in another order. So a changed pattern is never
 // stored: it is made by the same kernel, tile by tile, from vectors of which there are as many as rows.
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -31,13 +32,21 @@ struct Substitute {
   std::int64_t* changed = nullptr;  // where forward() adds the rows whose output is not what it was
 };
 
+// The rows of a problem as they are, in that form: what a changed pattern is compared with.
+Substitute unchanged(const Problem& problem, std::int32_t head, std::vector<std::int64_t> rows);
+
+// Hands substitutes on one at a time, so that few of them live at once.
+using EachSubstitute = std::function<void(const std::function<void(const Substitute&)>& use)>;
+
 // After forward(problem, out, softmax): puts the substituted lanes in place. No (row, head) may be substituted twice.
 // Error{unsupported} when the problem has a bias.
-void forward(const Problem& problem, std::span<const Substitute> substitutes, View<float, 3> out,
-             View<RowSoftmax, 2> softmax);
+void forward(const Problem& problem, const EachSubstitute& each, View<float, 3> out, View<RowSoftmax, 2> softmax);
 
 // As read(problem, softmax, readers), with the weights that were used.
-void read(const Problem& problem, std::span<const Substitute> substitutes, View<const RowSoftmax, 2> softmax,
+void read(const Problem& problem, const EachSubstitute& each, View<const RowSoftmax, 2> softmax,
           std::span<Reader* const> readers);
+
+// The exact weights of a substitute's rows, [rows, 1, longest S].
+Tensor<float, 3> weights(const Problem& problem, const Substitute& substitute);
 
 }  // namespace regard

@@ -50,7 +50,8 @@ void check_positions(const Edit& edit, const Cells& cells, std::int64_t tokens, 
   if (edit.action != Action::patch || run.tokens == tokens) return;
   const Selector selector = has(edit.site, Selector::row) ? Selector::row : Selector::key;
   const auto& text = edit.at(selector);
-  if (!text || text->find('*') != std::string::npos)
+  // "*", ":" and "3:" leave open how many there are.
+  if (!text || text->find('*') != std::string::npos || *text == ":" || text->ends_with(':'))
     throw Error(ErrorCode::usage,
                 fmt::format("edit '{}': the run '{}' has {} tokens and this one {}", to_string(edit), edit.from,
                             run.tokens, tokens),

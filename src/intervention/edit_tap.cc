@@ -28,6 +28,7 @@ EditTap::EditTap(const ModelConfig& config, std::vector<std::span<const Cells>> 
 }
 
 bool EditTap::wants(Site site, std::int64_t layer) const {
+  if (site == Site::pattern) return any(EditSite::pattern, layer);
   for (const EditSite own : {EditSite::q, EditSite::k, EditSite::v, EditSite::z, EditSite::attn_out, EditSite::mlp_out,
                              EditSite::resid_pre, EditSite::resid_post})
     if (site_of(own) == site) return any(own, layer);
@@ -107,82 +108,80 @@ std::span<const EdgeEdit> EditTap::edges(std::int64_t layer, std::span<const Row
   return edges_;
 }
 
-std::span<const Substitute> EditTap::substitutes(std::int64_t layer, std::span<const Row> rows,
-                                                 const Problem& problem) {
-  substitutes_.clear();
-  if (!any(EditSite::pattern, layer)) return {};
-  for (std::size_t first = 0, end = 0; first < rows.size(); first = end) {  // a run of rows of one sequence
-    const std::int32_t sequence = rows[first].sequence;
+void EditTap::substitutes(std::int64_t layer, std::span<const Row> rows, const Problem& problem, bool first,
+                          const std::function<void(const Substitute&)>& use) {
+  for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {  // a run of rows of one sequence
+    const std::int32_t sequence = rows[begin].sequence;
     while (end < rows.size() && rows[end].sequence == sequence) ++end;
     for (std::size_t e = 0; e < edits_[sequence].size(); ++e) {
       const Cells& cells = edits_[sequence][e];
       if (cells.site != EditSite::pattern || !holds(cells.layers, layer)) continue;
       std::vector<std::int64_t> mine;
-      for (std::size_t r = first; r < end; ++r)
+      for (std::size_t r = begin; r < end; ++r)
         if (holds(cells.positions, rows[r].position)) mine.push_back(static_cast<std::int64_t>(r));
       if (mine.empty()) continue;
+      Receipt& receipt = receipts_[sequence][e];
+      if (first) receipt.passed += std::ssize(mine) * std::ssize(cells.heads);
+      const auto hand_on = [&](std::int64_t head, std::vector<std::int64_t> which) {
+        Substitute made = substitute(cells, layer, head, std::move(which), rows, problem);
+        if (first) made.changed = &receipt.changed;
+        use(made);
+      };
       for (const std::int64_t head : cells.heads) {
-        Receipt& receipt = receipts_[sequence][e];
-        receipt.passed += std::ssize(mine);
-        const std::size_t begin = substitutes_.size();
         if (cells.action == Action::permute) {  // another order of keys for each row
-          for (const std::int64_t row : mine)
-            substitutes_.push_back(substitute(cells, layer, head, {row}, rows, problem));
+          for (const std::int64_t row : mine) hand_on(head, {row});
         } else {
-          substitutes_.push_back(substitute(cells, layer, head, mine, rows, problem));
+          hand_on(head, mine);
         }
-        for (std::size_t s = begin; s < substitutes_.size(); ++s) substitutes_[s].changed = &receipt.changed;
       }
     }
   }
-  return substitutes_;
 }
 
 Substitute EditTap::substitute(const Cells& cells, std::int64_t layer, std::int64_t head,
                                std::vector<std::int64_t> rows, std::span<const Row> all, const Problem& problem) const {
-  const std::int64_t D = config_.head_dim, kv_head = head / (config_.heads / config_.kv_heads);
   const Sequence& sequence = problem.sequences[all[rows[0]].sequence];
-  Substitute made;
-  made.head = static_cast<std::int32_t>(head);
-  const auto take_query = [&](const float* q) { made.q.insert(made.q.end(), q, q + D); };
-  Rows keys{.dtype = DType::f32,
-            .pages = nullptr,
-            .page_rows = 1,
-            .row_stride = 0,
-            .head_stride = 0,
-            .inner_stride = sizeof(float)};
-  std::vector<const std::byte*> pages;
-  switch (cells.action) {
-    case Action::uniform: {  // q . k = 0 for every key
-      static const std::vector<float> kZeros(512);
-      made.q.assign(rows.size() * static_cast<std::size_t>(D), 0.0f);
-      made.sink = false;
-      pages.assign(static_cast<std::size_t>(sequence.length), reinterpret_cast<const std::byte*>(kZeros.data()));
-      break;
-    }
-    case Action::permute: {
-      const Row& row = all[rows[0]];
-      const std::int64_t begin = first_visible(config_, layer, row.position);
-      const auto order = permutation(cells.seed, layer, head, row.position, row.position + 1 - begin);
-      for (std::int64_t d = 0; d < D; ++d) made.q.push_back(problem.q(rows[0], head, d));
-      keys.inner_stride = sequence.k.inner_stride;
-      for (std::int64_t j = 0; j < sequence.length; ++j) {
-        const std::int64_t from = j < begin || j > row.position ? j : begin + order[j - begin];
-        pages.push_back(sequence.k.row(from) + kv_head * sequence.k.head_stride);
-      }
-      break;
-    }
-    default: {  // the weights of another run, from its queries and keys
-      const auto q = cells.from->at(Site::rot_q, layer), k = cells.from->at(Site::rot_k, layer);
-      for (const std::int64_t r : rows) take_query(&q(all[r].position, head, 0));
-      for (std::int64_t j = 0; j < sequence.length; ++j)  // keys that the run lacks are hidden from these rows
-        pages.push_back(reinterpret_cast<const std::byte*>(&k(std::min(j, cells.from->tokens() - 1), kv_head, 0)));
-      break;
-    }
+  const auto h = static_cast<std::int32_t>(head);
+  if (cells.action == Action::permute) {
+    const std::int64_t row = all[rows[0]].position, begin = first_visible(config_, layer, row);
+    Substitute made = unchanged(problem, h, std::move(rows));
+    const auto order = permutation(cells.seed, layer, head, row, row + 1 - begin);
+    const OneHeadRows keys = std::move(made.k);
+    made.k.rows = keys.rows;
+    made.k.rows.page_rows = 1;
+    const Rows from = keys.view();
+    for (std::int64_t j = 0; j < sequence.length; ++j)
+      made.k.pages.push_back(from.row(j < begin || j > row ? j : begin + order[j - begin]));
+    return made;
   }
+  if (cells.action != Action::uniform)
+    return from_run(*cells.from, config_, layer, h, std::move(rows), all, sequence.length);
+  // q . k = 0 for every key; one key of zeros is all keys.
+  static const std::vector<float> kZeros(512);  // as many channels as attention takes
+  Substitute made;
+  made.head = h;
+  made.q.assign(rows.size() * static_cast<std::size_t>(config_.head_dim), 0.0f);
+  made.sink = false;
+  made.k.pages = {reinterpret_cast<const std::byte*>(kZeros.data())};
+  made.k.rows = {DType::f32, nullptr, std::max<std::int64_t>(1, sequence.length), 0, 0, sizeof(float)};
   made.rows = std::move(rows);
-  made.k.rows = keys;
-  made.k.pages = std::move(pages);
+  return made;
+}
+
+Substitute from_run(const RunRecord& run, const ModelConfig& config, std::int64_t layer, std::int32_t head,
+                    std::vector<std::int64_t> rows, std::span<const Row> all, std::int64_t length) {
+  const auto q = run.at(Site::rot_q, layer), k = run.at(Site::rot_k, layer);
+  const std::int64_t kv_head = head / (config.heads / config.kv_heads);
+  Substitute made;
+  made.head = head;
+  for (const std::int64_t r : rows) {
+    const float* from = &q(all[r].position, head, 0);
+    made.q.insert(made.q.end(), from, from + config.head_dim);
+  }
+  made.k.rows = {DType::f32, nullptr, 1, 0, 0, sizeof(float)};
+  for (std::int64_t j = 0; j < length; ++j)  // keys that the run lacks are hidden from these rows
+    made.k.pages.push_back(reinterpret_cast<const std::byte*>(&k(std::min(j, run.tokens() - 1), kv_head, 0)));
+  made.rows = std::move(rows);
   return made;
 }
 

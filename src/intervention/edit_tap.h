@@ -34,8 +34,8 @@ class EditTap final : public Tap {
   bool wants(Site site, std::int64_t layer) const override;
   void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override;
   std::span<const EdgeEdit> edges(std::int64_t layer, std::span<const Row> rows) override;
-  std::span<const Substitute> substitutes(std::int64_t layer, std::span<const Row> rows,
-                                          const Problem& problem) override;
+  void substitutes(std::int64_t layer, std::span<const Row> rows, const Problem& problem, bool first,
+                   const std::function<void(const Substitute&)>& use) override;
 
   // [sequence][edit]
   const std::vector<std::vector<Receipt>>& receipts() const { return receipts_; }
@@ -52,8 +52,11 @@ class EditTap final : public Tap {
   std::vector<std::vector<Receipt>> receipts_;
   std::vector<std::uint32_t> wanted_;  // [L] bit per EditSite
   std::vector<EdgeEdit> edges_;
-  std::vector<Substitute> substitutes_;
   std::map<std::tuple<const RunRecord*, Site, std::int64_t>, std::vector<float>> means_;
 };
+
+// Rows of one sequence (indices into `all`) that read as they did in another run; kept with rot_q and rot_k.
+Substitute from_run(const RunRecord& run, const ModelConfig& config, std::int64_t layer, std::int32_t head,
+                    std::vector<std::int64_t> rows, std::span<const Row> all, std::int64_t length);
 
 }  // namespace regard

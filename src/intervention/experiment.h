@@ -46,7 +46,8 @@ class Experiment {
   const Runs& runs() const { return runs_; }
   const RunRecord& clean() const { return records_.at(kClean); }
   const Measure& measure() const { return *measure_; }
-  // The metric of the contrast run at its own last row; nothing without one.
+  // The metric of the contrast run, at the same row; at its own last one when the row asked for was -1. Nothing
+  // without.
   std::optional<double> contrast() const;
   std::vector<Cells> resolve(std::span<const Edit> edits) const;
 
@@ -56,7 +57,7 @@ class Experiment {
  private:
   const Model& model_;
   ExperimentRequest request_;
-  std::int64_t row_ = 0;
+  std::int64_t row_ = 0, contrast_row_ = 0;
   Runs runs_;
   std::map<std::string, RunRecord> records_;
   std::optional<Measure> measure_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "kernels/activation.h"
 #include "kernels/softmax.h"
@@ -98,6 +99,9 @@ Metric parse_metric(std::string_view text, const Tokenizer& tokenizer) {
                 "write for instance diff ' Mary' ' John' (texts with a space go in quotes)");
   if (given > 0) metric.token = parse_token(words[1], tokenizer);
   if (given > 1) metric.against = parse_token(words[2], tokenizer);
+  if (given > 1 && metric.token == metric.against)
+    throw Error(ErrorCode::usage, fmt::format("metric \"{}\" compares a token with itself", display(text)),
+                "name two tokens");
   return metric;
 }
 
@@ -110,13 +114,9 @@ std::string to_string(const Metric& metric, const Tokenizer& tokenizer) {
 }
 
 Measure::Measure(const Model& model, Metric metric, std::span<const float> clean)
-    : model_(model),
-      metric_(metric),
-      clean_(static_cast<std::size_t>(model.config().vocabulary)),
-      clean_logprob_(clean_.size()) {
+    : model_(model), metric_(metric), clean_(static_cast<std::size_t>(model.config().vocabulary)) {
   const std::int64_t V = model.config().vocabulary;
   logits(model, View<const float, 2>(clean.data(), {1, model.config().width}), View<float, 2>(clean_.data(), {1, V}));
-  log_softmax(clean_.data(), clean_logprob_.data(), V);
   // The first and second choice; lowest id among equals.
   const auto first = std::max_element(clean_.begin(), clean_.end()) - clean_.begin();
   if (metric_.token < 0) metric_.token = static_cast<std::int32_t>(first);
@@ -136,14 +136,17 @@ double Measure::of_logits(std::span<const float> x) const {
     case MetricKind::diff:
       return static_cast<double>(x[metric_.token]) - static_cast<double>(x[metric_.against]);
     case MetricKind::rank:
+      if (std::any_of(x.begin(), x.end(), [](float other) { return std::isnan(other); }))
+        return std::numeric_limits<double>::quiet_NaN();
       return static_cast<double>(
           std::count_if(x.begin(), x.end(), [&](float other) { return other > x[metric_.token]; }));
     case MetricKind::logprob:
-    case MetricKind::prob: {
-      std::vector<float> logprob(x.size());
-      log_softmax(x.data(), logprob.data(), std::ssize(x));
-      float value = logprob[metric_.token];
-      if (metric_.kind == MetricKind::prob) exp(&value, &value, 1);
+    case MetricKind::prob: {  // as next-token candidates are reported
+      const double logprob =
+          static_cast<double>(x[metric_.token]) - static_cast<double>(log_sum_exp(x.data(), std::ssize(x)));
+      if (metric_.kind == MetricKind::logprob) return logprob;
+      auto value = static_cast<float>(logprob);
+      exp(&value, &value, 1);
       return value;
     }
     case MetricKind::kl:
@@ -161,11 +164,12 @@ std::vector<double> Measure::of(View<const float, 2> resid) const {
   const std::int64_t rows = resid.shape[0];
   std::vector<double> values(static_cast<std::size_t>(rows));
   if (metric_.kind == MetricKind::logit || metric_.kind == MetricKind::diff) {
-    Tensor<float, 2> a({rows, 1}), b({rows, 1});
-    const std::int32_t token[] = {metric_.token}, against[] = {metric_.against};
-    logits_of(model_, resid, token, a.view());
-    if (metric_.kind == MetricKind::diff) logits_of(model_, resid, against, b.view());
-    for (std::int64_t r = 0; r < rows; ++r) values[r] = static_cast<double>(a(r, 0)) - static_cast<double>(b(r, 0));
+    const std::int32_t tokens[] = {metric_.token, metric_.against};
+    const std::size_t count = metric_.kind == MetricKind::diff ? 2 : 1;
+    Tensor<float, 2> some({rows, static_cast<std::int64_t>(count)});
+    logits_of(model_, resid, std::span(tokens, count), some.view());
+    for (std::int64_t r = 0; r < rows; ++r)
+      values[r] = static_cast<double>(some(r, 0)) - (count == 2 ? static_cast<double>(some(r, 1)) : 0.0);
     return values;
   }
   Tensor<float, 2> all({std::min(kRows, rows), config.vocabulary});
@@ -179,6 +183,18 @@ std::vector<double> Measure::of(View<const float, 2> resid) const {
   return values;
 }
 
+double jensen_shannon(std::span<const float> p, std::span<const float> q) {
+  double to_p = 0, to_q = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    const double a = p[i], b = q[i];
+    // log(p / m) = -log((1 + q / p) / 2), exactly 0 where both are equal.
+    if (a > 0) to_p -= a * std::log((1 + b / a) / 2);
+    if (b > 0) to_q -= b * std::log((1 + a / b) / 2);
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+  }
+  return (to_p + to_q) / 2;
+}
+
 Divergence divergence(std::span<const float> p_logits, std::span<const float> q_logits) {
   const std::int64_t n = std::ssize(p_logits);
   std::vector<float> lp(p_logits.size()), lq(p_logits.size()), p(p_logits.size()), q(p_logits.size());
@@ -186,17 +202,12 @@ Divergence divergence(std::span<const float> p_logits, std::span<const float> q_
   log_softmax(q_logits.data(), lq.data(), n);
   exp(lp.data(), p.data(), n);
   exp(lq.data(), q.data(), n);
-  Divergence d;
-  double to_p = 0, to_q = 0;
+  Divergence d{.kl = 0, .tvd = 0, .jsd = jensen_shannon(p, q)};
   for (std::int64_t i = 0; i < n; ++i) {
     const double a = p[i], b = q[i];
-    if (a > 0) d.kl += a * (static_cast<double>(lp[i]) - static_cast<double>(lq[i]));
+    if (!(a <= 0)) d.kl += a * (static_cast<double>(lp[i]) - static_cast<double>(lq[i]));
     d.tvd += std::fabs(a - b) / 2;
-    // log(p / m) = -log((1 + q / p) / 2), exactly 0 where both are equal.
-    if (a > 0) to_p -= a * std::log((1 + b / a) / 2);
-    if (b > 0) to_q -= b * std::log((1 + a / b) / 2);
   }
-  d.jsd = (to_p + to_q) / 2;
   return d;
 }
 

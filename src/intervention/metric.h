@@ -15,10 +15,10 @@ namespace regard {
 
 enum class MetricKind {
   logit,    // of `token`
-  logprob,  // log softmax at `token`
+  logprob,  // logit of `token` - log-sum-exp of all
   diff,     // logit of `token` - logit of `against`
   prob,     // softmax at `token`
-  rank,     // how many tokens have a higher logit than `token`: 0 is the first choice
+  rank,     // how many tokens have a higher logit than `token`: 0 is the first choice; NaN where that is not a number
   kl,       // sum p log(p / q), in nats: p the clean run's distribution, q the edited one's
   tvd,      // sum |p - q| / 2
   jsd,      // KL(p, m) / 2 + KL(q, m) / 2 with m = (p + q) / 2, in nats: at most log 2 (Lin 1991)
@@ -53,7 +53,7 @@ class Measure {
 
   const Model& model_;
   Metric metric_;
-  std::vector<float> clean_, clean_logprob_;  // [V]
+  std::vector<float> clean_;  // [V] logits
   double base_ = 0;
 };
 
@@ -62,5 +62,9 @@ struct Divergence {
   double kl = 0, tvd = 0, jsd = 0;
 };
 Divergence divergence(std::span<const float> p_logits, std::span<const float> q_logits);
+
+// Jensen-Shannon divergence of two distributions (or rows of weights), in nats: sum p log(p / m) / 2 + sum q log(q / m)
+// / 2 with m = (p + q) / 2. In double by index; exactly 0 for equal ones.
+double jensen_shannon(std::span<const float> p, std::span<const float> q);
 
 }  // namespace regard

@@ -2,115 +2,97 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "intervention/metric.h"
 
 namespace regard {
 
-// Compares one layer's tiles with the clean run's weights, worked out again in float64 from its queries and keys.
+// Asked as a reader, because a reader is told the problem; it needs no tiles.
 class PatternDistanceTap::Comparer final : public Reader {
  public:
-  Comparer(const ModelConfig& config, const RunRecord& clean, std::int64_t layer)
-      : config_(config),
-        clean_(clean),
-        layer_(layer),
-        lanes_(static_cast<std::size_t>(clean.tokens() * config.heads)) {}
+  Comparer(const ModelConfig& config, const RunRecord& clean, std::span<const Cells> edits, EditTap& maker)
+      : config_(config), clean_(clean), edits_(edits), maker_(maker) {}
 
-  void compare(const Cells& cells) {
-    for (const std::int64_t row : cells.positions)
-      for (const std::int64_t head : cells.heads) lanes_[row * config_.heads + head].wanted = true;
+  bool aim(std::int64_t layer, std::span<const Row> rows) {
+    layer_ = layer;
+    rows_ = rows;
+    return std::any_of(edits_.begin(), edits_.end(), [&](const Cells& cells) { return about(cells, layer); });
   }
+
   void begin(const Problem& problem, int) override {
-    rows_.clear();
-    for (const QueryRow& row : problem.rows) rows_.push_back(row.position);
-  }
-  void tile(const WeightTile& tile, int) override {
-    for (int i = 0; i < tile.lanes; ++i) {
-      const std::int64_t row = rows_[tile.row[i]], head = tile.head[i];
-      Lane& lane = lanes_[row * config_.heads + head];
-      if (!lane.wanted) continue;
-      if (!lane.started) start(lane, row, head);
-      for (std::int64_t j = 0; j < tile.keys; ++j) {
-        const std::int64_t key = tile.key_begin + j;
-        if (key < first_visible(config_, layer_, row) || key > row) continue;
-        const double p = std::exp(score(row, head, key) - lane.max) / lane.sum, q = tile.weight[j * tile.stride + i];
-        // log(p / m), m = (p + q) / 2, is -log((1 + q / p) / 2): exactly 0 where both are equal.
-        if (p > 0) lane.jsd -= p * std::log((1 + q / p) / 2) / 2;
-        if (q > 0) lane.jsd -= q * std::log((1 + p / q) / 2) / 2;
-        lane.left -= p;
-      }
+    // Rows whose pattern is substituted, by head; the others are as the problem's edges make them.
+    if (maker_.wants(Site::pattern, layer_))
+      maker_.substitutes(layer_, rows_, problem, false, [&](const Substitute& made) { compare(problem, made); });
+    for (const Cells& cells : edits_) {
+      if (cells.site != EditSite::edge || !about(cells, layer_)) continue;
+      std::vector<std::int64_t> rows;
+      for (std::size_t r = 0; r < rows_.size(); ++r)
+        if (std::binary_search(cells.positions.begin(), cells.positions.end(), rows_[r].position))
+          rows.push_back(static_cast<std::int64_t>(r));
+      if (rows.empty()) continue;
+      for (const std::int64_t head : cells.heads)
+        compare(problem, unchanged(problem, static_cast<std::int32_t>(head), rows));
     }
   }
+  void tile(const WeightTile&, int) override {}
 
-  void add_to(PatternDistance& result) const {
-    for (std::int64_t row = 0; row < clean_.tokens(); ++row) {
-      for (std::int64_t head = 0; head < config_.heads; ++head) {
-        const Lane& lane = lanes_[row * config_.heads + head];
-        if (!lane.wanted) continue;
-        // What no tile showed is not read at all in the edited run.
-        const double unseen = std::max(0.0, lane.left);
-        const double jsd = std::clamp(lane.jsd + unseen * std::log(2.0) / 2, 0.0, std::log(2.0));
-        result.mean += jsd;
-        result.max = std::max(result.max, jsd);
-        ++result.rows;
-      }
-    }
+  PatternDistance result() const {
+    PatternDistance result{sum_, max_, count_};
+    if (count_ > 0) result.mean /= static_cast<double>(count_);
+    return result;
   }
 
  private:
-  struct Lane {
-    bool wanted = false, started = false;
-    double max = 0, sum = 0, jsd = 0;
-    double left = 1;  // of the clean weights, what no tile has shown yet
-  };
-
-  double score(std::int64_t row, std::int64_t head, std::int64_t key) const {
-    const auto q = clean_.at(Site::rot_q, layer_), k = clean_.at(Site::rot_k, layer_);
-    const std::int64_t kv_head = head / (config_.heads / config_.kv_heads);
-    double s = 0;
-    for (std::int64_t d = 0; d < config_.head_dim; ++d)
-      s += static_cast<double>(q(row, head, d)) * static_cast<double>(k(key, kv_head, d));
-    s *= config_.attention_scale;
-    return config_.attention_softcap > 0 ? config_.attention_softcap * std::tanh(s / config_.attention_softcap) : s;
+  static bool about(const Cells& cells, std::int64_t layer) {
+    return about_weights(cells.site) && std::binary_search(cells.layers.begin(), cells.layers.end(), layer);
   }
 
-  void start(Lane& lane, std::int64_t row, std::int64_t head) const {
-    const std::int64_t first = first_visible(config_, layer_, row);
-    lane.max = -std::numeric_limits<double>::infinity();
-    for (std::int64_t key = first; key <= row; ++key) lane.max = std::max(lane.max, score(row, head, key));
-    for (std::int64_t key = first; key <= row; ++key) lane.sum += std::exp(score(row, head, key) - lane.max);
-    lane.started = true;
+  void compare(const Problem& problem, const Substitute& made) {
+    constexpr std::size_t kRows = 64;  // rows of weights that live at a time
+    Problem clean = problem;
+    clean.mask.edges = {};
+    const std::size_t D = static_cast<std::size_t>(config_.head_dim);
+    for (std::size_t first = 0; first < made.rows.size(); first += kRows) {
+      const std::size_t end = std::min(first + kRows, made.rows.size());
+      Substitute part = made;
+      part.rows.assign(made.rows.begin() + static_cast<std::ptrdiff_t>(first),
+                       made.rows.begin() + static_cast<std::ptrdiff_t>(end));
+      part.q.assign(made.q.begin() + static_cast<std::ptrdiff_t>(first * D),
+                    made.q.begin() + static_cast<std::ptrdiff_t>(end * D));
+      const std::int64_t length = problem.sequences[problem.rows[part.rows[0]].sequence].length;
+      const Tensor<float, 3> q = weights(problem, part);
+      const Tensor<float, 3> p = weights(clean, from_run(clean_, config_, layer_, made.head, part.rows, rows_, length));
+      for (std::size_t i = 0; i < part.rows.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        const double jsd = jensen_shannon({&p(at, 0, 0), static_cast<std::size_t>(p.shape()[2])},
+                                          {&q(at, 0, 0), static_cast<std::size_t>(q.shape()[2])});
+        sum_ += jsd;
+        max_ = std::max(max_, jsd);
+        ++count_;
+      }
+    }
   }
 
   const ModelConfig& config_;
   const RunRecord& clean_;
-  std::int64_t layer_;
-  std::vector<Lane> lanes_;         // [T, H]
-  std::vector<std::int64_t> rows_;  // of the pass: position
+  std::span<const Cells> edits_;
+  EditTap& maker_;
+  std::int64_t layer_ = 0;
+  std::span<const Row> rows_;
+  double sum_ = 0, max_ = 0;
+  std::int64_t count_ = 0;
 };
 
-PatternDistanceTap::PatternDistanceTap(const ModelConfig& config, const RunRecord& clean, std::span<const Cells> edits)
-    : layers_(static_cast<std::size_t>(config.layers)) {
-  for (const Cells& cells : edits) {
-    if (!about_weights(cells.site)) continue;
-    for (const std::int64_t layer : cells.layers) {
-      if (!layers_[layer]) layers_[layer] = std::make_unique<Comparer>(config, clean, layer);
-      layers_[layer]->compare(cells);
-    }
-  }
-}
+PatternDistanceTap::PatternDistanceTap(const ModelConfig& config, const RunRecord& clean, std::span<const Cells> edits,
+                                       EditTap& maker)
+    : comparer_(std::make_unique<Comparer>(config, clean, edits, maker)) {}
 
 PatternDistanceTap::~PatternDistanceTap() = default;
 
-std::vector<Reader*> PatternDistanceTap::readers(std::int64_t layer, std::span<const Row>) {
-  return layers_[layer] ? std::vector<Reader*>{layers_[layer].get()} : std::vector<Reader*>{};
+std::vector<Reader*> PatternDistanceTap::readers(std::int64_t layer, std::span<const Row> rows) {
+  return comparer_->aim(layer, rows) ? std::vector<Reader*>{comparer_.get()} : std::vector<Reader*>{};
 }
 
-PatternDistance PatternDistanceTap::result() const {
-  PatternDistance result;
-  for (const auto& layer : layers_)
-    if (layer) layer->add_to(result);
-  if (result.rows > 0) result.mean /= static_cast<double>(result.rows);
-  return result;
-}
+PatternDistance PatternDistanceTap::result() const { return comparer_->result(); }
 
 }  // namespace regard

@@ -7,8 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "intervention/cells.h"
-#include "model/tap.h"
+#include "intervention/edit_tap.h"
 
 namespace regard {
 
@@ -17,11 +16,12 @@ struct PatternDistance {
   std::int64_t rows = 0;     // of weights: (layer, head, row)
 };
 
-// A tap that looks: give it to a run with the edits, after the tap that makes them (model/taps.h). Memory is linear in
-// the text. clean: kept with sites().
+// A tap that looks: give it to a run of one sequence with the edits, after the tap that makes them (model/taps.h). Both
+// patterns are made by the kernel, so where an edit changes nothing the distance is exactly 0. Some rows of weights
+// live at a time: memory is linear in the text. clean: kept with sites().
 class PatternDistanceTap final : public Tap {
  public:
-  PatternDistanceTap(const ModelConfig& config, const RunRecord& clean, std::span<const Cells> edits);
+  PatternDistanceTap(const ModelConfig& config, const RunRecord& clean, std::span<const Cells> edits, EditTap& maker);
   ~PatternDistanceTap() override;
   static std::set<Site> sites() { return {Site::rot_q, Site::rot_k}; }
   // Whether an edit is about weights.
@@ -32,7 +32,7 @@ class PatternDistanceTap final : public Tap {
 
  private:
   class Comparer;
-  std::vector<std::unique_ptr<Comparer>> layers_;  // null where no edit is about weights
+  std::unique_ptr<Comparer> comparer_;
 };
 
 }  // namespace regard

@@ -23,7 +23,7 @@ class RunRecord::Recorder final : public Tap {
 
 RunRecord::RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
                      Progress* progress, Tap* edits)
-    : ids_(ids.begin(), ids.end()), final_resid_({std::ssize(ids), model.config().width}) {
+    : final_resid_({std::ssize(ids), model.config().width}) {
   for (const Site site : sites) {
     const auto [heads, channels] = site_shape(model.config(), site);
     for (std::int64_t l = 0; l < model.config().layers; ++l)

@@ -23,8 +23,7 @@ class RunRecord {
   RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
             Progress* progress = nullptr, Tap* edits = nullptr);
 
-  const std::vector<std::int32_t>& ids() const { return ids_; }
-  std::int64_t tokens() const { return std::ssize(ids_); }
+  std::int64_t tokens() const { return final_resid_.shape()[0]; }
   bool has(Site site) const { return values_.contains(site); }
   // [T, heads, channels]; the site must be one of those kept.
   View<const float, 3> at(Site site, std::int64_t layer) const;
@@ -37,7 +36,6 @@ class RunRecord {
 
  private:
   class Recorder;
-  std::vector<std::int32_t> ids_;
   std::map<Site, std::vector<Tensor<float, 3>>> values_;  // by layer
   Tensor<float, 2> final_resid_;
 };

@@ -7,7 +7,7 @@
 //   3. in the last layer only the metric's row goes on, and only the logits that the metric needs are made;
 //   4. what-ifs pass together, as rows of the same products: the weights are read once for all;
 //   5. keys and values of rows that did not change are the clean run's, seen through a table of pointers;
-//   6. a row whose residual has the clean run's bits again stops passing.
+//   6. rows before the first whose residual still differs stop passing; a what-if with none ends.
 //
 // All of this is exact because a row's bits do not depend on what passes beside it (law 3).
 

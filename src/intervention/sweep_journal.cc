@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view kMagic = "regard sweep journal 2\n";
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* what) {
-  throw Error(ErrorCode::io, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
+  throw Error(ErrorCode::io, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)),
+              "what a sweep has done is kept there: see that its folder is there, can be written and has room");
 }
 
 template <typename T>

@@ -56,9 +56,11 @@ std::vector<Cells> SweepPlan::cells(std::int64_t i) const {
   return cells;
 }
 
-std::vector<std::int64_t> SweepPlan::matching() const {
+std::vector<std::int64_t> SweepPlan::matching(Progress* progress) const {
   std::vector<std::int64_t> matching;
   for (std::int64_t i = 0; i < count(); ++i) {
+    constexpr std::int64_t kEvery = 4096;
+    if (progress != nullptr && i % kEvery == 0) progress->at("planning", i, count());
     const std::vector<Cells> mine = cells(i);
     if (std::all_of(mine.begin(), mine.end(), [&](const Cells& c) { return c.matched(config_) > 0; })) {
       if (mine.size() > 1) check(edits(i), mine, config_);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "intervention/cells.h"
+#include "parallel/progress.h"
 
 namespace regard {
 
@@ -23,7 +24,7 @@ class SweepPlan {
   std::vector<Cells> cells(std::int64_t i) const;
   // The what-ifs in which every edit matches something, ascending: the others have no effect to speak of. Error{usage}
   // when there is none, and when edits write the same cell.
-  std::vector<std::int64_t> matching() const;
+  std::vector<std::int64_t> matching(Progress* progress = nullptr) const;
 
  private:
   std::vector<Edit> edits_;

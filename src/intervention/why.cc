@@ -30,7 +30,8 @@ struct WhatIf {
 
 std::int64_t what_ifs_of(const WhyRequest& request, const ModelConfig& config) {
   const std::int64_t tokens = std::ssize(request.ids);
-  return 2 * (tokens - 1) + (request.contrast.empty() ? 0 : 3 * tokens) +
+  const std::int64_t row = request.row < 0 ? request.row + tokens : request.row;
+  return 2 * std::max<std::int64_t>(0, row) + (request.contrast.empty() ? 0 : 3 * tokens) +
          (request.heads ? config.layers * config.heads : 0);
 }
 

@@ -2,13 +2,14 @@
 // Why a model says what it says: what its answer depends on, beside what attention shows.
 //
 // For every position s of the text, the change of the metric
-//   hide_from_last   when the metric's row may not read s, in all layers and heads (attention knockout, Geva et al.
-//   2023) hide_from_all    when no later row may read s keys_only, values_only, both   when the keys, values or both of
-//   s come from the contrast run, in all layers
+// - hide_from_last: when the metric's row may not read s, in all layers and heads (attention knockout, Geva et al.
+// 2023);
+// - hide_from_all: when no later row may read s; 0 at the metric's row, which no row that it sees reads later;
+// - keys_only, values_only, both: when the keys, values or both of s come from the contrast run, in all layers;
 // and three readings of the same row that cost no what-if:
-//   attention        its weight on s, mean over layers and heads
-//   rollout          Abnar & Zuidema 2020 (reading/rollout.h)
-//   norm_weighted    |sum_h P_h(s) v_s W_O^h| (Kobayashi et al. 2020), each layer's made to sum to 1, mean over layers
+// - attention: its weight on s, mean over layers and heads;
+// - rollout: Abnar & Zuidema 2020 (reading/rollout.h);
+// - norm_weighted: |sum_h P_h(s) v_s W_O^h| (Kobayashi et al. 2020), each layer's made to sum to 1, mean over layers.
 // For every layer and head, the change when its z is 0 in every row (zero_z).
 
 #include <cstdint>

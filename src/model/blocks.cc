@@ -124,20 +124,26 @@ void Blocks::read_and_mix(std::int64_t l, const Stream& stream, View<const float
   problem.sequences = sequences;
 
   std::vector<Reader*> readers;
-  std::span<const Substitute> substitutes;
   if (tap_ != nullptr) {
     problem.mask.edges = tap_->edges(l, stream.rows);
-    substitutes = tap_->substitutes(l, stream.rows, problem);
     readers = tap_->readers(l, stream.rows);
   }
+  const bool substituted = tap_ != nullptr && tap_->wants(Site::pattern, l);
+  const auto substitutes = [&](bool first) -> EachSubstitute {
+    return [&, first](const auto& use) { tap_->substitutes(l, stream.rows, problem, first, use); };
+  };
   View<RowSoftmax, 2> softmax;
   if (!readers.empty()) {
     s.softmax.resize(static_cast<std::size_t>(std::ssize(stream.rows) * config_.heads));
     softmax = {s.softmax.data(), {std::ssize(stream.rows), config_.heads}};
   }
   forward(problem, z, softmax);
-  if (!substitutes.empty()) forward(problem, substitutes, z, softmax);
-  if (!readers.empty()) read(problem, substitutes, softmax, readers);
+  if (substituted) forward(problem, substitutes(true), z, softmax);
+  if (readers.empty()) return;
+  if (substituted)
+    read(problem, substitutes(false), softmax, readers);
+  else
+    read(problem, softmax, readers);
 }
 
 // f(gate) * up, or f(up).

@@ -63,20 +63,35 @@ Model::Model(Checkpoint checkpoint, Packing packing)
   if (packing == Packing::all) pack();
 }
 
+namespace {
+
+// fn(linear) for every matrix that can be packed.
+template <typename Layers, typename Head, typename Fn>
+void each_packable(Layers& layers, Head& head, Fn&& fn) {
+  const auto visit = [&](auto& linear) {
+    if (linear.weight.data != nullptr && packs(linear.weight.dtype)) fn(linear);
+  };
+  for (auto& l : layers)
+    for (auto* linear : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) visit(*linear);
+  visit(head);
+}
+
+}  // namespace
+
+std::int64_t Model::bytes_to_pack() const {
+  std::int64_t bytes = 0;
+  each_packable(layers_, head_, [&](const Linear& linear) { bytes += regard::packed_bytes(linear.weight); });
+  return bytes;
+}
+
 // All in one piece of memory, for large pages.
 void Model::pack() {
-  std::vector<Linear*> all;
-  for (Layer& l : layers_) all.insert(all.end(), {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down});
-  all.push_back(&head_);
-  std::erase_if(all, [](const Linear* l) { return l->weight.data == nullptr || !packs(l->weight.dtype); });
-  std::int64_t bytes = 0;
-  for (const Linear* linear : all) bytes += regard::packed_bytes(linear->weight);
-  packed_ = Buffer<std::byte>(bytes);
+  packed_ = Buffer<std::byte>(bytes_to_pack());
   std::byte* at = packed_.data();
-  for (Linear* linear : all) {
-    linear->packed = regard::pack(linear->weight, at);
-    at += regard::packed_bytes(linear->weight);
-  }
+  each_packable(layers_, head_, [&](Linear& linear) {
+    linear.packed = regard::pack(linear.weight, at);
+    at += regard::packed_bytes(linear.weight);
+  });
 }
 
 }  // namespace regard

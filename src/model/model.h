@@ -55,11 +55,13 @@ class Model {
   const std::vector<Layer>& layers() const { return layers_; }
   const Norm& final_norm() const { return final_norm_; }
   const Linear& head() const { return head_; }  // [V, C]
-  // Memory for packed matrices, beside the mapped files; 0 if it was not packed.
+  // Packs what can be packed (Packing::all); takes bytes_to_pack() beside the mapped files.
+  void pack();
+  std::int64_t bytes_to_pack() const;
+  // What packed matrices take; 0 if it was not packed.
   std::int64_t packed_bytes() const { return packed_.size(); }
 
  private:
-  void pack();
   Checkpoint checkpoint_;  // keeps the mapped files alive
   Tokenizer tokenizer_;
   Matrix embedding_;

@@ -2,6 +2,7 @@
 // What the model asks while it runs. The model knows nothing of who listens. No tap, no cost.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -31,12 +32,11 @@ class Tap {
   virtual std::vector<Reader*> readers(std::int64_t /*layer*/, std::span<const Row>) { return {}; }
   // Changes of this layer's scores (attention/problem.h); the span must live until the layer is done.
   virtual std::span<const EdgeEdit> edges(std::int64_t /*layer*/, std::span<const Row>) { return {}; }
-  // Rows and heads of this layer that read by other weights (attention/substitute.h); `problem` is what they would read
-  // by without. The span must live until the layer is done.
-  virtual std::span<const Substitute> substitutes(std::int64_t /*layer*/, std::span<const Row>,
-                                                  const Problem& /*problem*/) {
-    return {};
-  }
+  // Rows and heads of this layer that read by other weights (attention/substitute.h), one after another; `problem` is
+  // what they would read by without. Asked for only where wants(Site::pattern, layer); `first`: false when they are
+  // handed out once more, for readers.
+  virtual void substitutes(std::int64_t /*layer*/, std::span<const Row>, const Problem& /*problem*/, bool /*first*/,
+                           const std::function<void(const Substitute&)>& /*use*/) {}
 };
 
 }  // namespace regard

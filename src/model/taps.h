@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/tap.h"
+#include "tensor/error.h"
 
 namespace regard {
 
@@ -26,17 +27,20 @@ class Taps final : public Tap {
       for (Reader* reader : tap->readers(layer, rows)) all.push_back(reader);
     return all;
   }
-  // Scores are changed by one tap at most: the first that has a change.
+  // Scores are changed by one tap at most. Error{usage} for a second one.
   std::span<const EdgeEdit> edges(std::int64_t layer, std::span<const Row> rows) override {
-    for (Tap* tap : taps_)
-      if (const auto edges = tap->edges(layer, rows); !edges.empty()) return edges;
-    return {};
+    std::span<const EdgeEdit> all;
+    for (Tap* tap : taps_) {
+      const auto edges = tap->edges(layer, rows);
+      if (!all.empty() && !edges.empty()) throw Error(ErrorCode::usage, "two taps change the same scores");
+      if (!edges.empty()) all = edges;
+    }
+    return all;
   }
-  std::span<const Substitute> substitutes(std::int64_t layer, std::span<const Row> rows,
-                                          const Problem& problem) override {
+  void substitutes(std::int64_t layer, std::span<const Row> rows, const Problem& problem, bool first,
+                   const std::function<void(const Substitute&)>& use) override {
     for (Tap* tap : taps_)
-      if (const auto substitutes = tap->substitutes(layer, rows, problem); !substitutes.empty()) return substitutes;
-    return {};
+      if (tap->wants(Site::pattern, layer)) tap->substitutes(layer, rows, problem, first, use);
   }
 
  private:

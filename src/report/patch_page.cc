@@ -47,6 +47,8 @@ void add_effect(Page& page, const PatchReport& report, int width) {
                          : piece("   equal to the clean run: nothing to recover"));
     add_wrapped(page, std::move(pieces), width, 2);
   }
+  if (!std::isfinite(effect))
+    page.add_line("  The edited run overflowed: what it gave is not a number. Change less, or elsewhere.");
   if (effect == 0) page.add_line("  The effect is exactly 0: the edits do not reach this number.");
 }
 

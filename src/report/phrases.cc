@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "report/phrases.h"
 #include "report/shaded_text.h"
 #include "text/display.h"
@@ -38,6 +40,7 @@ std::string grouped(std::int64_t number) {
 }
 
 std::string percent(double share) {
+  if (std::isnan(share)) return "–";
   if (share > 0 && share < 0.0005) return "<0.1 %";
   return fmt::format("{:.1f} %", share * 100);
 }

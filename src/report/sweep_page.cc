@@ -70,7 +70,10 @@ Page sweep_page(const SweepReport& report, double seconds, int width) {
     if (room >= 8 && largest > 0)
       line.push_back(piece("  " + bar(std::fabs(effect) / largest, room), {.ink = effect < 0 ? kWarm : kCool}));
   }
+  const std::int64_t overflowed = report.what_ifs - std::ssize(order);
   page.add_line();
+  if (overflowed > 0)
+    page.add_line(fmt::format("{} what-ifs overflowed: what they gave is not a number", grouped(overflowed)));
   page.add_line(fmt::format("{} what-ifs in {:.1f} s; {} of them change nothing at all", grouped(report.what_ifs),
                             seconds, grouped(none)),
                 kFaint);

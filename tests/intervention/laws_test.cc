@@ -299,6 +299,8 @@ TEST_F(Intervention, PatternsAreComparedByJensenShannon) {
     EXPECT_EQ(result.pattern->rows, n);
     EXPECT_NEAR(result.pattern->mean, sum / static_cast<double>(n), 0x1p-20);
     EXPECT_NEAR(result.pattern->max, max, 0x1p-20);
+    const bool nothing = result.receipts[0].changed == 0;
+    EXPECT_EQ(result.pattern->max == 0.0, nothing);  // exactly: both patterns are the kernel's
   }
   const Experiment values(model_, {.ids = ids_, .runs = {}, .edits = {parse_edit("zero v")}, .metric = {}}, false);
   EXPECT_FALSE(patch(values).pattern.has_value());
@@ -319,7 +321,8 @@ TEST_F(Intervention, APathReachesOnlyItsReceivers) {
   };
   const char* sender = "patch z from=other layer=1 head=2";
   EXPECT_EQ(effect(sender, {parse_receiver("q layer=1 head=2")}), 0.0);  // not after the sender
-  EXPECT_EQ(effect(sender, {parse_receiver("z layer=2 head=0")}), 0.0);  // kept as it was
+  EXPECT_NE(effect(sender, {parse_receiver("z layer=2 head=0")}), 0.0);
+  EXPECT_NE(effect(sender, {parse_receiver("pattern layer=2")}), 0.0);
   EXPECT_EQ(effect("patch z from=clean layer=1", {parse_receiver("q layer=2")}), 0.0);
   const double q = effect(sender, {parse_receiver("q layer=2")});
   EXPECT_NE(q, 0.0);
@@ -338,6 +341,43 @@ TEST_F(Intervention, APathReachesOnlyItsReceivers) {
                                 &clean_.final_resid()(kTokens - 1, 0) + c_.width);
   const Measure measure(model_, {MetricKind::logprob, 3}, last);
   EXPECT_EQ(whole_run(model_, ids_, std::span(&receiver, 1), measure, kTokens - 1).result.value - measure.base(), q);
+}
+
+// Whatever the sender is, what it changes is sent: keeping the other heads must not undo it.
+TEST_F(Intervention, APathStartsAtEverySite) {
+  for (const char* sender :
+       {"block edge layer=1 row=5: key=2", "scale edge by=2 layer=1 head=3 key=2", "uniform pattern layer=1 head=2",
+        "patch q from=other layer=1 head=2", "patch k from=other layer=1 key=4", "zero v layer=1 kv_head=1 key=3",
+        "zero z layer=1 head=2", "zero attn_out layer=1", "zero mlp_out layer=1", "zero resid_post layer=1 row=4"}) {
+    SCOPED_TRACE(sender);
+    const Experiment experiment(model_,
+                                {.ids = ids_,
+                                 .runs = {{"other", other_}},
+                                 .edits = {parse_edit(sender)},
+                                 .metric = {MetricKind::logprob, 3},
+                                 .receivers = {parse_receiver("resid_pre layer=2")}},
+                                false);
+    const PatchResult result = patch(experiment);
+    EXPECT_GT(result.receipts[0].changed, 0);
+    EXPECT_GT(result.received[0].changed, 0);
+    EXPECT_NE(result.edited, result.base);
+  }
+}
+
+// The contrast is measured where the text is.
+TEST_F(Intervention, TheContrastIsMeasuredAtTheSameRow) {
+  for (const std::int64_t row : {std::int64_t{3}, std::int64_t{-1}, std::int64_t{-2}}) {
+    const Experiment experiment(model_,
+                                {.ids = ids_,
+                                 .runs = {{"contrast", ids_}},
+                                 .edits = {parse_edit("zero z layer=0 head=1")},
+                                 .metric = {},
+                                 .row = row},
+                                false);
+    const PatchResult result = patch(experiment);
+    EXPECT_EQ(*result.contrast, result.base);
+    EXPECT_FALSE(result.recovery.has_value());
+  }
 }
 
 TEST_F(Intervention, ASweepSkipsWhatMatchesNothing) {
