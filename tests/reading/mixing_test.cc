@@ -105,6 +105,69 @@ TEST_F(Mixing, IsTheFormula) {
   }
 }
 
+TEST_F(Mixing, AReadingHoldsThoseOfItsLayers) {
+  ReadingRequest request;
+  request.statistics = {Statistic::mixing};
+  request.layers = {1};
+  ReadingTap tap(model_, request, ids_);
+  feed_all(tap, 7);
+  const Reading reading = tap.finish();
+  const std::vector<float> expected = ratios(512), values(reading.mixing.data(), reading.mixing.data() + kTokens);
+  EXPECT_EQ(reading.mixing.size(), kTokens);
+  EXPECT_TRUE(testing::same_bits({expected.begin() + kTokens, expected.end()}, values));
+}
+
+// ||P_ij v_j W_O^h||, and its sums over the rows, from the parts.
+TEST_F(Mixing, NormWeightedWeightsAreTheFormula) {
+  Parts parts;
+  feed_all(parts, 512);
+  ReadingRequest request;
+  request.statistics = parse_statistics("weights,norm_weighted,norm_weighted_column_sum");
+  request.rows.resize(kTokens);
+  std::iota(request.rows.begin(), request.rows.end(), 0);
+  ReadingTap tap(model_, request, ids_);
+  feed_all(tap, 512);
+  const Reading r = tap.finish();
+  const auto moved = [&]<typename T>(T) {
+    const ModelConfig& c = model_.config();
+    const std::int64_t H = c.heads, E = c.value_dim;
+    std::pair<std::vector<T>, std::vector<T>> all;
+    all.second.resize(c.layers * H * kTokens);
+    std::vector<float> w(H * E);
+    for (std::int64_t l = 0; l < c.layers; ++l) {
+      std::vector<T> norm(H * kTokens);
+      for (std::int64_t k = 0; k < c.width; ++k) {
+        dequantize(model_.layers()[l].o.weight, k, 0, H * E, w.data());
+        for (std::int64_t h = 0; h < H; ++h) {
+          for (std::int64_t j = 0; j < kTokens; ++j) {
+            T sum = 0;
+            for (std::int64_t e = 0; e < E; ++e)
+              sum += static_cast<T>(w[h * E + e]) *
+                     static_cast<T>(parts.of.at(Site::v)[l][(j * c.kv_heads + h / (H / c.kv_heads)) * E + e]);
+            norm[h * kTokens + j] += sum * sum;
+          }
+        }
+      }
+      for (std::int64_t h = 0; h < H; ++h) {
+        for (std::int64_t i = 0; i < kTokens; ++i) {
+          for (std::int64_t j = 0; j < kTokens; ++j) {
+            const T value = static_cast<T>(r.weights(l, h, i, j)) * std::sqrt(norm[h * kTokens + j]);
+            all.first.push_back(value);
+            all.second[(l * H + h) * kTokens + j] += value;
+          }
+        }
+      }
+    }
+    return all;
+  };
+  const auto plain = moved(0.0f);
+  const auto truth = moved(0.0);
+  EXPECT_TRUE(
+      testing::within_law_1(std::span(r.norm_weighted.data(), r.norm_weighted.size()), plain.first, truth.first));
+  EXPECT_TRUE(testing::within_law_1(std::span(r.norm_weighted_column_sum.data(), r.norm_weighted_column_sum.size()),
+                                    plain.second, truth.second));
+}
+
 TEST_F(Mixing, SameBitsInChunksOnThreadsAndTargets) {
   const std::vector<float> expected = ratios(512);
   EXPECT_TRUE(testing::same_bits(expected, ratios(1)));
