@@ -19,33 +19,43 @@ std::int64_t slots(const ModelConfig& config, std::int64_t tokens, std::int64_t 
   return std::clamp<std::int64_t>(kept_bytes / once, 1, std::max<std::int64_t>(config.layers - 1, 1));
 }
 
-// n over k, or `most` where it is more.
-std::int64_t choose(std::int64_t n, std::int64_t k, std::int64_t most) {
-  std::int64_t value = 1;
-  for (std::int64_t i = 1; i <= k && value < most; ++i) value = value * (n - k + i) / i;
-  return std::min(value, most);
-}
-
-// The layer among [first, last) whose input is kept first, when `slots` inputs beside that of `first` can be.
-std::int64_t split(std::int64_t first, std::int64_t last, std::int64_t slots) {
-  const std::int64_t n = last - first;
-  std::int64_t runs = 1;
-  while (choose(slots + runs, slots, n) < n) ++runs;
-  return first + std::clamp<std::int64_t>(choose(slots + runs - 1, slots, n), 1, n - 1);
-}
-
-// What is done, in order: advance(from, to) makes the input of `to` from that of `from`, which stays; visit(layer) uses
-// up the input of `layer`, the last that was made.
-template <typename Advance, typename Visit>
-void walk_down(std::int64_t first, std::int64_t last, std::int64_t slots, Advance&& advance, Visit&& visit) {
-  while (last - first > 1) {
-    const std::int64_t middle = slots > 0 ? split(first, last, slots) : last - 1;
-    advance(first, middle);
-    walk_down(middle, last, std::max<std::int64_t>(slots - 1, 0), advance, visit);
-    last = middle;
+// The fewest layer runs that visit n layers from the top down when the input of the lowest is at hand and s more can be
+// kept: keep that of layer m, visit those above with s - 1, then those below with s again.
+class Schedule {
+ public:
+  Schedule(std::int64_t layers, std::int64_t slots) {
+    for (std::int64_t s = 0; s <= slots; ++s) {
+      std::vector<std::int64_t>&runs = runs_.emplace_back(), &split = split_.emplace_back();
+      for (std::int64_t n = 0; n <= layers; ++n) {
+        runs.push_back(n * (n + 1) / 2);  // each from the lowest one again
+        split.push_back(n - 1);
+        for (std::int64_t m = 1; s > 0 && m < n; ++m) {
+          const std::int64_t kept = m + runs_[s - 1][n - m] + runs[m];
+          if (kept >= runs[n]) continue;
+          runs[n] = kept;
+          split[n] = m;
+        }
+      }
+    }
   }
-  visit(first);
-}
+  std::int64_t runs() const { return runs_.back().back(); }
+
+  // What is done, in order: advance(from, to) makes the input of `to` from that of `from`, which stays; visit(layer)
+  // uses up the input of `layer`, the last that was made.
+  template <typename Advance, typename Visit>
+  void walk(std::int64_t first, std::int64_t last, std::int64_t slots, Advance&& advance, Visit&& visit) const {
+    while (last - first > 1) {
+      const std::int64_t middle = first + split_[slots][last - first];
+      advance(first, middle);
+      walk(middle, last, std::max<std::int64_t>(slots - 1, 0), advance, visit);
+      last = middle;
+    }
+    visit(first);
+  }
+
+ private:
+  std::vector<std::vector<std::int64_t>> runs_, split_;  // [slots][layers]
+};
 
 // Shows readers to a pass, and the pass to who watches.
 class ReadersTap final : public Tap {
@@ -111,7 +121,7 @@ void Replay::each_layer_down(const std::function<std::vector<Reader*>(std::int64
     run(layer, resid.view(), attached);
     after(layer);
   };
-  walk_down(0, model_.config().layers, slots_, advance, visit);
+  Schedule(model_.config().layers, slots_).walk(0, model_.config().layers, slots_, advance, visit);
 }
 
 std::int64_t Replay::bytes_needed(const ModelConfig& config, std::int64_t tokens) {
@@ -120,11 +130,7 @@ std::int64_t Replay::bytes_needed(const ModelConfig& config, std::int64_t tokens
 }
 
 std::int64_t Replay::layers_run(const ModelConfig& config, std::int64_t tokens) {
-  std::int64_t run = 0;
-  walk_down(
-      0, config.layers, slots(config, tokens), [&](std::int64_t from, std::int64_t to) { run += to - from; },
-      [&](std::int64_t) { ++run; });
-  return run;
+  return Schedule(config.layers, slots(config, tokens)).runs();
 }
 
 }  // namespace regard

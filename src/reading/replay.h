@@ -1,9 +1,8 @@
 #pragma once
 // Runs the layers of a text again that was fed already, so that what needs its weights from the top layer down
 // (rollout) can have them without any of them, or the queries of all layers, being kept. The residuals that enter a
-// layer are made anew from the nearest ones that are kept, a fixed amount of them, by the schedule of Griewank &
-// Walther 2000 (Algorithm 799, "revolve"): with s of them, C(s + r, s) layers take at most r runs each. The same bits
-// as the first time (law 3).
+// layer are made anew from the nearest ones that are kept, a fixed amount of them, in the order that takes the fewest
+// runs ("revolve", Griewank & Walther 2000). The same bits as the first time (law 3).
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +19,7 @@ namespace regard {
 
 class Replay {
  public:
-  static constexpr std::int64_t kKeptBytes = 96 << 20;  // of residuals
+  static constexpr std::int64_t kKeptBytes = 64 << 20;  // of residuals
   // ids: all that was fed to `sequence` of `state`. `watch` sees every layer run; it may stop the work by throwing.
   // Error{usage} when the cache holds another number of rows.
   Replay(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence = 0, Tap* watch = nullptr,

@@ -160,57 +160,62 @@ std::int64_t bytes_needed(const ReadingRequest& unresolved, const ModelConfig& c
   const std::int64_t L = std::ssize(r.layers), H = std::ssize(r.heads), R = std::ssize(r.rows), T = tokens;
   const std::int64_t threads = thread_count(), f = sizeof(float), fixed = sizeof(std::int64_t);
   const std::int64_t norm_products =
-      (config.layers * config.heads * config.value_dim * config.value_dim) * static_cast<std::int64_t>(sizeof(double)) +
+      config.layers * config.heads * config.value_dim * config.value_dim * static_cast<std::int64_t>(sizeof(double)) +
       config.width * config.heads * config.value_dim * f;
-  const std::int64_t resid = (config.layers + 1) * R * config.width * f;
-  std::int64_t bytes = 0;
+  // What stays; what is there while the rows pass only; what is there afterwards only.
+  std::int64_t results = 0, passes = 0, afterwards = 0;
   for (Statistic s : statistics_read(r)) {
-    if (info(s).per_row) bytes += L * H * T * f;
+    if (info(s).per_row) results += L * H * T * f;
     switch (s) {
-      case Statistic::column_sum:  // the sums, the result, and each thread's part of one layer
-        bytes += L * H * T * (fixed + f) + threads * (H + 1) * T * fixed;
+      case Statistic::column_sum:  // the exact sums, and each thread's part of one layer
+        results += L * H * T * f;
+        passes += L * H * T * fixed + threads * (H + 1) * T * fixed;
         break;
       case Statistic::distances:
-        bytes += L * H * T * fixed + threads * config.heads * (T + 2 * kLaneGroup) * fixed;
+        passes += L * H * T * fixed + threads * config.heads * (T + 2 * kLaneGroup) * fixed;
         break;
       case Statistic::copying:
-        bytes += L * H * (fixed + f) + H * T * 2 * f;
+        results += L * H * f;
+        passes += L * H * fixed + H * T * 2 * f;
         break;
       case Statistic::value_norm:
-        bytes += L * H * T * f + norm_products;
+        results += L * H * T * f;
+        passes += norm_products;
         break;
       case Statistic::mixing:
-        bytes += L * T * f + MixingTap::work_bytes(config, std::min(T, kRowsPerPass));
+        results += L * T * f;
+        passes += MixingTap::work_bytes(config, std::min(T, kRowsPerPass));
         break;
       case Statistic::norm_weighted_column_sum:
-        bytes += L * H * T * f;
+        results += L * H * T * f;
         break;
       case Statistic::weights:
       case Statistic::norm_weighted:
-        bytes += L * H * R * T * f;
+        results += L * H * R * T * f;
         break;
       case Statistic::top:
-        bytes += L * H * R * r.top * 2 * f;
+        results += L * H * R * r.top * 2 * f;
         break;
       case Statistic::groups:
-        bytes += L * H * R * (1 + *std::max_element(r.groups.begin(), r.groups.end())) * f;
+        results += L * H * R * (1 + *std::max_element(r.groups.begin(), r.groups.end())) * f;
         break;
       case Statistic::rollout:
-        bytes += (config.layers + 1) * R * T * f + rollout_bytes(T, R) + Replay::bytes_needed(config, T);
+        results += (config.layers + 1) * R * T * f;
+        afterwards += rollout_bytes(T, R) + Replay::bytes_needed(config, T);
         break;
       case Statistic::lens:
-        bytes += lens_bytes(config, R) + (r.resid ? 0 : resid) +
-                 (config.layers + 1) * R * static_cast<std::int64_t>(sizeof(LensRow) + r.candidates * sizeof(Guess));
+        results += (config.layers + 1) * R * static_cast<std::int64_t>(sizeof(LensRow) + r.candidates * sizeof(Guess));
+        afterwards += lens_bytes(config, R);
         break;
       case Statistic::direct:
-        bytes += DirectEffectsTap::bytes_needed(config, R);
+        results += DirectEffectsTap::bytes_needed(config, R);
         break;
       default:
         break;
     }
   }
-  if (r.resid) bytes += resid;
-  return bytes;
+  if (r.resid || r.has(Statistic::lens)) results += (config.layers + 1) * R * config.width * f;
+  return results + std::max(passes, afterwards);
 }
 
 }  // namespace regard
