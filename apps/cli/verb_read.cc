@@ -4,6 +4,7 @@
 #include "destination.h"
 #include "inputs.h"
 #include "interrupt.h"
+#include "interrupt_tap.h"
 #include "intervention/metric.h"
 #include "kernels/softmax.h"
 #include "model/forward.h"
@@ -152,15 +153,6 @@ Plan plan(const Choice& choice, const Model& model, std::int64_t tokens) {
   if (page && !request.has(Statistic::weights)) request.statistics.push_back(Statistic::weights);
   return plan;
 }
-
-// Ctrl-C is heard between layers, not only between chunks.
-class InterruptTap final : public Tap {
- public:
-  std::vector<Reader*> readers(std::int64_t, std::span<const Row>) override {
-    if (interrupted()) throw Error(ErrorCode::interrupted, "interrupted while reading: nothing was written");
-    return {};
-  }
-};
 
 void announce(const Options& options, const Model& model, const ReadingRequest& request, std::int64_t tokens) {
   const double seconds = estimated_seconds(model, request, tokens);
