@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reading/direct_effects.h"
+#include "reading/flow.h"
 #include "reading/lens.h"
 #include "reading/request.h"
 #include "tensor/buffer.h"
@@ -35,10 +36,11 @@ struct Reading {
   Tensor<std::int32_t, 4> top_key;            // [l][h][row][k]; -1 there
   Tensor<float, 4> group_mass;                // [l][h][row][group]
   Tensor<float, 3> rollout;                   // [layers of the model + 1][row][s]
-  std::vector<std::vector<LensRow>> lens;     // [layers of the model + 1][row]
-  DirectEffects direct;                       // of all layers and heads of the model
-  std::vector<std::int32_t> direct_token;     // [row] whose logit
-  Tensor<float, 3> resid;                     // [layers of the model + 1][row][C]: resid_pre of each, last resid_post
+  Flow flow;
+  std::vector<std::vector<LensRow>> lens;  // [layers of the model + 1][row]
+  DirectEffects direct;                    // of all layers and heads of the model
+  std::vector<std::int32_t> direct_token;  // [row] whose logit
+  Tensor<float, 3> resid;                  // [layers of the model + 1][row][C]: resid_pre of each, last resid_post
 };
 
 }  // namespace regard

@@ -126,6 +126,9 @@ void ReadingTap::attach() {
       case Statistic::direct:
         direct_ = std::make_unique<DirectEffectsTap>(model_, request.rows, request.sequence);
         break;
+      case Statistic::flow:
+        flow_ = std::make_unique<FlowTap>(model_, T, request.layers, request.rows, request.sequence);
+        break;
       case Statistic::norm_weighted:  // these are made at the end
       case Statistic::norm_weighted_column_sum:
       case Statistic::rollout:
@@ -145,6 +148,7 @@ std::int64_t ReadingTap::index_of_layer(std::int64_t layer) const {
 
 bool ReadingTap::wants(Site site, std::int64_t layer) const {
   if ((mixing_ && mixing_->wants(site, layer)) || (direct_ && direct_->wants(site, layer))) return true;
+  if (flow_ && flow_->wants(site, layer)) return true;
   switch (site) {
     case Site::resid_pre:
       return keeps_resid_;
@@ -173,7 +177,7 @@ void ReadingTap::place(std::span<const Row> rows) {
 }
 
 void ReadingTap::at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) {
-  for (Tap* part : {static_cast<Tap*>(mixing_.get()), static_cast<Tap*>(direct_.get())})
+  for (Tap* part : {static_cast<Tap*>(mixing_.get()), static_cast<Tap*>(direct_.get()), static_cast<Tap*>(flow_.get())})
     if (part != nullptr && part->wants(site, layer)) part->at(site, layer, rows, value);
   place(rows);
   if (site == Site::v && norms_ && index_of_layer(layer) >= 0)
@@ -199,6 +203,8 @@ std::vector<Reader*> ReadingTap::readers(std::int64_t layer, std::span<const Row
     attached.aim(l);
     all.push_back(attached.reader.get());
   }
+  if (flow_)
+    for (Reader* reader : flow_->readers(layer, rows)) all.push_back(reader);
   if (mixing_)
     for (Reader* reader : mixing_->readers(layer, rows)) all.push_back(reader);
   return all;

@@ -32,8 +32,9 @@ class ReadingTap final : public Tap {
   void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override;
   std::vector<Reader*> readers(std::int64_t layer, std::span<const Row> rows) override;
 
-  // After the last pass, once. state: what the passes ran in, needed for rollout only, which runs the layers again;
-  // `watch` sees them run. Error{usage} when a chosen row never passed (law 4), and for rollout without the state.
+  // After the last pass, once. state: what the passes ran in, needed for flow, which takes values from its cache, and
+  // for rollout, which runs the layers again; `watch` sees them run. Error{usage} when a chosen row never passed (law
+  // 4), and for those without the state.
   Reading finish(State* state = nullptr, Tap* watch = nullptr);
 
  private:
@@ -53,6 +54,7 @@ class ReadingTap final : public Tap {
   void take_sums();
   void take_norm_weighted();
   void take_answers();
+  void take_flow(State* state);
   void take_rollout(State* state, Tap* watch);
   void drop_what_was_not_asked();
 
@@ -69,6 +71,7 @@ class ReadingTap final : public Tap {
   std::unique_ptr<ValueNorms> norms_;
   std::unique_ptr<MixingTap> mixing_;
   std::unique_ptr<DirectEffectsTap> direct_;
+  std::unique_ptr<FlowTap> flow_;
   bool keeps_resid_ = false;
 };
 

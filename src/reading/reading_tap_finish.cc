@@ -106,6 +106,15 @@ void ReadingTap::take_answers() {
   direct_.reset();
 }
 
+void ReadingTap::take_flow(State* state) {
+  if (!flow_) return;
+  if (state == nullptr)
+    throw Error(ErrorCode::usage, "flow needs the values of all rows, and was not told in which state they are",
+                "finish with the state");
+  reading_.flow = flow_->flow(state->cache);
+  flow_.reset();
+}
+
 void ReadingTap::take_rollout(State* state, Tap* watch) {
   if (!reading_.request.has(Statistic::rollout)) return;
   if (state == nullptr)
@@ -138,6 +147,7 @@ Reading ReadingTap::finish(State* state, Tap* watch) {
   take_norm_weighted();
   take_answers();
   drop_what_was_not_asked();
+  take_flow(state);
   take_rollout(state, watch);
   return std::move(reading_);
 }

@@ -19,7 +19,7 @@ namespace regard {
 
 class Replay {
  public:
-  static constexpr std::int64_t kKeptBytes = 64 << 20;  // of residuals
+  static constexpr std::int64_t kKeptBytes = 48 << 20;  // of residuals
   // ids: all that was fed to `sequence` of `state`. `watch` sees every layer run; it may stop the work by throwing.
   // Error{usage} when the cache holds another number of rows.
   Replay(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence = 0, Tap* watch = nullptr,

@@ -6,6 +6,7 @@
 #include "parallel/parallel_for.h"
 #include "reading/direct_effects.h"
 #include "reading/exact_sums.h"
+#include "reading/flow.h"
 #include "reading/lens.h"
 #include "reading/mixing.h"
 #include "reading/placement.h"
@@ -37,6 +38,8 @@ constexpr StatisticInfo kStatistics[] = {
     {Statistic::top, "top", "the strongest reads of the chosen rows"},
     {Statistic::groups, "groups", "weight per group of positions, of the chosen rows"},
     {Statistic::rollout, "rollout", "where the chosen rows come from, through all layers below"},
+    {Statistic::flow, "flow",
+     "how much each position, and its own residual, brings the chosen rows to where attention ends"},
     {Statistic::lens, "lens", "what the chosen rows would say next if the model stopped after each layer"},
     {Statistic::direct, "direct", "what every layer, head and feed-forward adds by itself to the chosen rows' answer"},
 };
@@ -65,7 +68,8 @@ const StatisticInfo& info(Statistic statistic) {
 }
 
 bool is_known(Statistic statistic, const ModelConfig& config) {
-  return !config.post_norms || (statistic != Statistic::mixing && statistic != Statistic::direct);
+  return !config.post_norms ||
+         (statistic != Statistic::mixing && statistic != Statistic::flow && statistic != Statistic::direct);
 }
 
 std::vector<Statistic> parse_statistics(std::string_view text, const ModelConfig* config) {
@@ -202,6 +206,9 @@ std::int64_t bytes_needed(const ReadingRequest& unresolved, const ModelConfig& c
       case Statistic::rollout:
         results += (config.layers + 1) * R * T * f;
         afterwards += rollout_bytes(T, R) + Replay::bytes_needed(config, T);
+        break;
+      case Statistic::flow:
+        results += FlowTap::bytes_needed(config, T, L, R);
         break;
       case Statistic::lens:
         results += (config.layers + 1) * R * static_cast<std::int64_t>(sizeof(LensRow) + r.candidates * sizeof(Guess));

@@ -32,8 +32,9 @@ enum class Statistic {
   top,                       // [l][h][row] the strongest reads of the chosen rows
   groups,                    // [l][h][row][group] mass per group of positions, of the chosen rows
   rollout,                   // [layer 0..L][row][s] of the chosen rows, over all heads (Abnar 2020)
-  lens,                      // [layer 0..L][row] what would come next if the model stopped there (nostalgebraist 2020)
-  direct,                    // what each part adds by itself to the chosen rows' logit, of all layers and heads
+  flow,    // [l][row][s] and the residual [l][row]: what brings the chosen rows closer to their sum (Ferrando 2024)
+  lens,    // [layer 0..L][row] what would come next if the model stopped there (nostalgebraist 2020)
+  direct,  // what each part adds by itself to the chosen rows' logit, of all layers and heads
 };
 
 struct StatisticInfo {
@@ -47,7 +48,7 @@ const StatisticInfo& info(Statistic statistic);
 // "lse,entropy" or "all" (all but groups, which need to be told the groups, and those that the family of `config` does
 // not have). Error{usage} naming those there are.
 std::vector<Statistic> parse_statistics(std::string_view text, const ModelConfig* config = nullptr);
-// False for mixing and direct where a norm follows attention: they take what attention adds apart.
+// False for mixing, flow and direct where a norm follows attention: they take what attention adds apart.
 bool is_known(Statistic statistic, const ModelConfig& config);
 
 struct ReadingRequest {

@@ -63,6 +63,7 @@ double estimated_seconds(const Model& model, const ReadingRequest& request, std:
     work += kPlain * mixed * static_cast<double>(c.value_dim) +
             kPlain * layers * T * static_cast<double>(c.heads * c.value_dim * c.value_dim);
   if (request.has(Statistic::mixing)) work += mixed * T;
+  if (request.has(Statistic::flow)) work += 2 * mixed * T * rows;
   if (request.has(Statistic::lens)) work += (layers + 2) * rows * width * static_cast<double>(c.vocabulary);
   if (request.has(Statistic::direct)) work += rows * (kPlain * mixed + width * static_cast<double>(c.vocabulary));
   return work / rate(model);

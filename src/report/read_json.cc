@@ -66,6 +66,9 @@ void write_statistic(JsonWriter& json, const ReadResult& result, Statistic stati
       return member(json, name, reading.norm_weighted);
     case Statistic::rollout:
       return member(json, name, reading.rollout);
+    case Statistic::flow:
+      member(json, name, reading.flow.positions);
+      return member(json, "flow_residual", reading.flow.residual);
     case Statistic::lens:
       return write_lens(json, result);
     case Statistic::direct:

@@ -83,6 +83,10 @@ void write_npz(Output& out, const ReadResult& result) {
   if (result.writes(Statistic::norm_weighted_column_sum))
     add(npz, "norm_weighted_column_sum", reading.norm_weighted_column_sum);
   if (result.writes(Statistic::rollout)) add(npz, "rollout", reading.rollout);
+  if (result.writes(Statistic::flow)) {
+    add(npz, "flow", reading.flow.positions);
+    add(npz, "flow_residual", reading.flow.residual);
+  }
   const AnswerArrays answers(reading);
   if (result.writes(Statistic::lens)) answers.add_lens(npz);
   if (result.writes(Statistic::direct)) answers.add_direct(npz);

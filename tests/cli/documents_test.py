@@ -264,6 +264,10 @@ class Read(ProgramTest):
         self.assertEqual(shape(document["norm_weighted"]), [2, 4, 2, n])
         self.assertEqual(shape(document["norm_weighted_column_sum"]), [2, 4, n])
         self.assertEqual(shape(document["rollout"]), [3, 2, n])
+        self.assertEqual(shape(document["flow"]), [2, 2, n])
+        for l in range(2):
+            for r in range(2):
+                self.assertAlmostEqual(sum(document["flow"][l][r]) + document["flow_residual"][l][r], 1, delta=1e-5)
         for l in range(2):
             for h in range(4):
                 for s in range(n):

@@ -54,6 +54,8 @@ std::vector<float> flat(const Reading& reading) {
   add(reading.norm_weighted);
   add(reading.norm_weighted_column_sum);
   add(reading.rollout);
+  add(reading.flow.positions);
+  add(reading.flow.residual);
   for (std::int64_t i = 0; i < reading.top_key.size(); ++i)
     all.push_back(static_cast<float>(reading.top_key.data()[i]));
   for (const std::vector<LensRow>& layer : reading.lens) {

@@ -56,7 +56,7 @@ TEST(Statistics, EveryNameIsUnderstood) {
   EXPECT_EQ(parse_statistics("all").size() + 1, statistics().size());
   ModelConfig gemma;
   gemma.post_norms = true;  // what attention adds cannot be taken apart
-  EXPECT_EQ(parse_statistics("all", &gemma).size() + 3, statistics().size());
+  EXPECT_EQ(parse_statistics("all", &gemma).size() + 4, statistics().size());
   for (const char* text : {"", "entropi", "lse,", "LSE"}) {
     const std::string error = error_of([&] { parse_statistics(text); });
     EXPECT_NE(error.find("column_sum"), std::string::npos) << error;  // says which there are
@@ -85,7 +85,7 @@ TEST(Resolve, RefusesWhatAFamilyDoesNotHave) {
   ModelConfig gemma = config();
   gemma.post_norms = true;
   ReadingRequest request;
-  for (const Statistic statistic : {Statistic::mixing, Statistic::direct}) {
+  for (const Statistic statistic : {Statistic::mixing, Statistic::flow, Statistic::direct}) {
     request.statistics = {statistic};
     EXPECT_NE(error_of([&] { resolve(request, gemma, 10); }).find(info(statistic).name), std::string::npos);
   }
