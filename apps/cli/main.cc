@@ -23,7 +23,7 @@ struct Verb {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Verb, 11> kVerbs = {{
+constexpr std::array<Verb, 12> kVerbs = {{
     {"models", "what models there are, and which are here", run_models},
     {"fetch", "get a named model", run_fetch},
     {"info", "shapes, storage and tokenizer of a model", run_info},
@@ -31,6 +31,7 @@ constexpr std::array<Verb, 11> kVerbs = {{
     {"logits", "what comes next, and how likely each token was", run_logits},
     {"generate", "continue a text", run_generate},
     {"read", "what each position read: weights and statistics", run_read},
+    {"map", "any rectangle of a pattern at any zoom", run_map},
     {"why", "what an answer depends on: causes beside attention", run_why},
     {"patch", "one run with edits, before and after", run_patch},
     {"sweep", "thousands of what-ifs", run_sweep},

@@ -4,8 +4,11 @@
 #include "destination.h"
 #include "inputs.h"
 #include "interrupt.h"
+#include "interrupt_tap.h"
+#include "intervention/metric.h"
 #include "kernels/softmax.h"
 #include "model/forward.h"
+#include "model/taps.h"
 #include "progress_line.h"
 #include "reading/reading_tap.h"
 #include "reading/selection.h"
@@ -25,26 +28,38 @@ constexpr double kLongSeconds = 5;  // what takes longer is announced
 
 struct Choice {
   Options options;
-  std::optional<std::string> layers, heads, rows, statistics, groups;
+  std::optional<std::string> layers, heads, rows, statistics, groups, token, against;
   std::optional<std::int64_t> top;
   bool resid = false;
 };
 
+// What can be asked for, one line each.
+std::string meanings() {
+  std::string lines = "STATISTICS (--stats A,B,C or all):\n";
+  for (const StatisticInfo& statistic : statistics())
+    lines += fmt::format("  {:<26}{}\n", statistic.name, statistic.meaning);
+  return lines;
+}
+
 bool parse(Choice& choice, const Words& words) {
   Arguments arguments("read", "What each position read: exact weights and statistics, at any length.",
-                      "LIST is 5, 2:7 (7 excluded), -1 (from the end), 1,4 or * (also: all).\n"
-                      "regard read smollm2 -p \"When Mary and John went to the store, John gave a drink to\"");
+                      meanings() +
+                          "\nLIST is 5, 2:7 (7 excluded), -1 (from the end), 1,4 or * (also: all).\n"
+                          "regard read smollm2 -p \"When Mary and John went to the store, John gave a drink to\"");
   Options& options = choice.options;
   options.declare_model(arguments);
   options.declare_text(arguments);
   arguments.text("--layers", choice.layers, "LIST", "default: all");
   arguments.text("--heads", choice.heads, "LIST", "default: all");
   arguments.text("--rows", choice.rows, "LIST", "the positions whose reads are shown (default: the last)");
-  std::string names;
-  for (const StatisticInfo& statistic : statistics()) names += (names.empty() ? "" : ",") + std::string(statistic.name);
-  arguments.text("--stats", choice.statistics, "A,B,C", "of " + names + "; or all");
-  arguments.integer("--top", choice.top, 1, INT32_MAX, "strongest reads per row and head (default 8)");
+  arguments.text("--stats", choice.statistics, "A,B,C",
+                 "of those below, or all (default: lse,entropy,column_sum,weights,top)");
+  arguments.integer("--top", choice.top, 1, INT32_MAX,
+                    "strongest reads per row and head, and candidates per layer of the lens (default 8)");
   arguments.text("--groups", choice.groups, "LIST;LIST", "groups of positions for --stats groups: 0:3;3:9");
+  arguments.text("--token", choice.token, "ID|' text'",
+                 "for --stats direct: of which token's logit (default: each row's first choice)");
+  arguments.text("--against", choice.against, "ID|' text'", "less that of another token");
   arguments.flag("--resid", choice.resid, "also the residual of the rows, at every layer");
   options.declare_output(arguments, {".json", ".npz", ".csv", ".svg", ".html"});
   options.declare_machine(arguments);
@@ -78,17 +93,38 @@ struct Plan {
   std::vector<Statistic> asked;  // what is written
 };
 
-Plan plan(const Choice& choice, const ModelConfig& config, std::int64_t tokens) {
+std::vector<Statistic> asked_for(const Choice& choice, const ModelConfig& config) {
+  const std::vector<Statistic> asked = parse_statistics(*choice.statistics, &config);
+  std::string unknown;
+  for (const Statistic statistic : parse_statistics(*choice.statistics))
+    if (std::find(asked.begin(), asked.end(), statistic) == asked.end())
+      unknown += (unknown.empty() ? "" : ", ") + std::string(info(statistic).name);
+  if (!unknown.empty())
+    remark(choice.options, fmt::format("regard: {} of the family {} are not known and left out: a norm joins what its "
+                                       "heads add",
+                                       unknown, config.family));
+  return asked;
+}
+
+Plan plan(const Choice& choice, const Model& model, std::int64_t tokens) {
+  const ModelConfig& config = model.config();
   Plan plan;
   ReadingRequest& request = plan.request;
   request.layers = chosen(choice.layers, config.layers, "layer");
   request.heads = chosen(choice.heads, config.heads, "head");
   request.rows = chosen(choice.rows, tokens, "row");
-  if (choice.statistics) request.statistics = parse_statistics(*choice.statistics);
+  if (choice.statistics) request.statistics = asked_for(choice, config);
   if (choice.groups) request.groups = groups(*choice.groups, tokens);
-  if (choice.top && !request.has(Statistic::top))
-    throw Error(ErrorCode::usage, "--top without the statistic top", "add top to --stats");
+  if (choice.top && !request.has(Statistic::top) && !request.has(Statistic::lens))
+    throw Error(ErrorCode::usage, "--top without the statistics top and lens", "add one to --stats");
   request.top = choice.top.value_or(request.top);
+  request.candidates = choice.top.value_or(request.candidates);
+  if (choice.against && !choice.token)
+    throw Error(ErrorCode::usage, "--against without --token", "name the token to compare with it");
+  if (choice.token && !request.has(Statistic::direct))
+    throw Error(ErrorCode::usage, "--token without the statistic direct", "add direct to --stats");
+  if (choice.token) request.token = parse_token(*choice.token, model.tokenizer());
+  if (choice.against) request.against = parse_token(*choice.against, model.tokenizer());
   request.resid = choice.resid;
   request = resolve(request, config, tokens);
 
@@ -118,23 +154,6 @@ Plan plan(const Choice& choice, const ModelConfig& config, std::int64_t tokens) 
   return plan;
 }
 
-// Ctrl-C is heard between layers, not only between chunks.
-class StoppableTap final : public Tap {
- public:
-  explicit StoppableTap(Tap& tap) : tap_(tap) {}
-  bool wants(Site site, std::int64_t layer) const override { return tap_.wants(site, layer); }
-  void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override {
-    tap_.at(site, layer, rows, value);
-  }
-  std::vector<Reader*> readers(std::int64_t layer, std::span<const Row> rows) override {
-    if (interrupted()) throw Error(ErrorCode::interrupted, "interrupted while reading: nothing was written");
-    return tap_.readers(layer, rows);
-  }
-
- private:
-  Tap& tap_;
-};
-
 void announce(const Options& options, const Model& model, const ReadingRequest& request, std::int64_t tokens) {
   const double seconds = estimated_seconds(model, request, tokens);
   if (seconds < kLongSeconds) return;
@@ -157,20 +176,21 @@ int run_read(const Words& words) {
   const std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
   check_length(ids, model.config());
   const auto tokens = std::ssize(ids);
-  const Plan plan = cli::plan(choice, model.config(), tokens);
+  const Plan plan = cli::plan(choice, model, tokens);
   announce(options, model, plan.request, tokens);
 
   ProgressLine progress(options.shows_progress());
   const auto start = std::chrono::steady_clock::now();
   State state(model.config(), 1, tokens);
   ReadingTap reading(model, plan.request, ids);
-  StoppableTap tap(reading);
+  InterruptTap watch;
+  Taps tap({&watch, &reading});
   const auto last = feed(model, state, ids, 0, {.tap = &tap, .progress = &progress, .on_rows = {}});
   Tensor<float, 2> scores({1, model.config().vocabulary});
   logits(model, last.view(), scores.view());
   ReadResult result{.model = summary(options.model_name(), model.config(), path),
                     .tokens = token_pieces(model.tokenizer(), ids),
-                    .reading = reading.finish(),
+                    .reading = reading.finish(&state, &watch),
                     .asked = plan.asked,
                     .next = best_candidates(model.tokenizer(), {scores.data(), static_cast<std::size_t>(scores.size())},
                                             log_sum_exp(scores.data(), scores.size()), kCandidates),
@@ -179,6 +199,7 @@ int run_read(const Words& words) {
   result.tokens_per_second = static_cast<double>(tokens) / result.seconds;
   model.checkpoint().check_intact();
   progress.clear();
+  result.bytes_of = named_tokens(result.reading, model.tokenizer());
   result.sink = find_sink(result.reading.column_sum.view());
 
   constexpr int kFileColumns = 100;

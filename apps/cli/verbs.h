@@ -16,6 +16,7 @@ int run_tokens(const Words& words);
 int run_logits(const Words& words);
 int run_generate(const Words& words);
 int run_read(const Words& words);
+int run_map(const Words& words);
 int run_why(const Words& words);
 int run_patch(const Words& words);
 int run_sweep(const Words& words);

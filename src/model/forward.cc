@@ -7,35 +7,13 @@
 #include "kernels/dequantize.h"
 #include "kernels/softmax.h"
 #include "model/blocks.h"
+#include "model/cached_keys.h"
 #include "model/layers.h"
 #include "parallel/parallel_for.h"
 #include "tensor/error.h"
 
 namespace regard {
 namespace {
-
-// The cache as a place for keys.
-class CachedKeys final : public KeyStore {
- public:
-  // lengths: of every sequence, after the pass.
-  CachedKeys(KeyValueCache& cache, const std::vector<std::int64_t>& lengths) : cache_(cache), lengths_(lengths) {}
-  void put(std::int64_t layer, std::span<const Row> rows, View<const float, 3> k, View<const float, 3> v) override {
-    for (std::int64_t r = 0; r < std::ssize(rows); ++r) {
-      const Row& row = rows[r];
-      std::copy_n(k[r].data, k.shape[1] * k.shape[2], cache_.key(row.sequence, layer, row.position));
-      std::copy_n(v[r].data, v.shape[1] * v.shape[2], cache_.value(row.sequence, layer, row.position));
-    }
-  }
-  std::vector<Sequence> sequences(std::int64_t layer) override {
-    std::vector<Sequence> sequences;
-    for (int s = 0; s < cache_.sequences(); ++s) sequences.push_back(cache_.view(s, layer, lengths_[s]));
-    return sequences;
-  }
-
- private:
-  KeyValueCache& cache_;
-  const std::vector<std::int64_t>& lengths_;
-};
 
 // Room in the cache for the rows; how long each sequence is with them.
 std::vector<std::int64_t> check_and_reserve(const ModelConfig& config, KeyValueCache& cache,

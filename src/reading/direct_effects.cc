@@ -25,6 +25,7 @@ DirectEffectsTap::DirectEffectsTap(const Model& model, std::vector<std::int64_t>
     throw Error(ErrorCode::unsupported,
                 fmt::format("direct effects of {} are not known: a norm after attention joins its heads", c.family));
   const std::int64_t R = std::ssize(rows_);
+  for (std::int64_t i = 0; i < R; ++i) index_of_.emplace(rows_[i], i);
   embedding_ = Tensor<float, 2>({R, c.width});
   final_ = Tensor<float, 2>({R, c.width});
   z_ = Tensor<float, 3>({c.layers, R, c.heads * c.value_dim});
@@ -40,8 +41,9 @@ bool DirectEffectsTap::wants(Site site, std::int64_t layer) const {
 void DirectEffectsTap::at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) {
   for (std::size_t r = 0; r < rows.size(); ++r) {
     if (rows[r].sequence != sequence_) continue;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (rows_[i] != rows[r].position) continue;
+    const auto [begin, end] = index_of_.equal_range(rows[r].position);
+    for (auto found = begin; found != end; ++found) {
+      const std::int64_t i = found->second;
       passed_[i] = 1;
       float* to = site == Site::z           ? &z_(layer, i, 0)
                   : site == Site::attn_out  ? &attention_(layer, i, 0)
@@ -55,13 +57,38 @@ void DirectEffectsTap::at(Site site, std::int64_t layer, std::span<const Row> ro
 }
 
 DirectEffects DirectEffectsTap::effects(std::int32_t token, std::optional<std::int32_t> against) const {
+  return effects(std::vector<std::int32_t>(rows_.size(), token), against);
+}
+
+DirectEffects DirectEffectsTap::effects(std::span<const std::int32_t> tokens,
+                                        std::optional<std::int32_t> against) const {
   const ModelConfig& c = model_.config();
-  const std::int64_t R = std::ssize(rows_), L = c.layers, H = c.heads, E = c.value_dim, C = c.width;
+  const std::int64_t R = std::ssize(rows_), L = c.layers, H = c.heads;
+  if (std::ssize(tokens) != R)
+    throw Error(ErrorCode::usage, fmt::format("{} tokens for {} rows", tokens.size(), R), "name one for each row");
   for (std::int64_t i = 0; i < R; ++i)
     if (!passed_[i])
       throw Error(ErrorCode::usage, fmt::format("row {} never passed through the model", rows_[i]),
                   "feed the whole text while the tap is attached");
 
+  DirectEffects e;
+  e.embedding = Tensor<double, 1>({R});
+  e.heads = Tensor<double, 3>({L, H, R});
+  e.attention = Tensor<double, 2>({L, R});
+  e.attention_bias = Tensor<double, 2>({L, R});
+  e.mlp = Tensor<double, 2>({L, R});
+  e.bias = Tensor<double, 1>({R});
+  e.total = Tensor<double, 1>({R});
+  std::map<std::int32_t, std::vector<std::int64_t>> rows_of;
+  for (std::int64_t i = 0; i < R; ++i) rows_of[tokens[i]].push_back(i);
+  for (const auto& [token, indices] : rows_of) add(e, indices, token, against);
+  return e;
+}
+
+void DirectEffectsTap::add(DirectEffects& e, std::span<const std::int64_t> indices, std::int32_t token,
+                           std::optional<std::int32_t> against) const {
+  const ModelConfig& c = model_.config();
+  const std::int64_t L = c.layers, H = c.heads, E = c.value_dim, C = c.width;
   // W_U[a] - W_U[b], then times the norm's weight; the norm's bias times the difference is a constant.
   std::vector<double> difference(static_cast<std::size_t>(C));
   std::vector<float> row(static_cast<std::size_t>(C));
@@ -83,16 +110,8 @@ DirectEffects DirectEffectsTap::effects(std::int32_t token, std::optional<std::i
   if (c.norm == NormKind::layer)  // a LayerNorm takes the mean out of what comes in: the same as out of the direction
     for (double& d : direction) d -= mean_direction;
 
-  DirectEffects e;
-  e.embedding = Tensor<double, 1>({R});
-  e.heads = Tensor<double, 3>({L, H, R});
-  e.attention = Tensor<double, 2>({L, R});
-  e.attention_bias = Tensor<double, 2>({L, R});
-  e.mlp = Tensor<double, 2>({L, R});
-  e.bias = Tensor<double, 1>({R});
-  e.total = Tensor<double, 1>({R});
-  std::vector<double> scale(static_cast<std::size_t>(R));  // 1 / sigma of each row
-  for (std::int64_t i = 0; i < R; ++i) {
+  std::vector<double> scale(rows_.size());  // 1 / sigma of each row
+  for (const std::int64_t i : indices) {
     double mean = 0, squares = 0;
     for (std::int64_t k = 0; k < C; ++k) mean += final_(i, k) / static_cast<double>(C);
     if (c.norm == NormKind::rms) mean = 0;
@@ -108,7 +127,7 @@ DirectEffects DirectEffectsTap::effects(std::int32_t token, std::optional<std::i
       dequantize(w, k, 0, w.cols, stored.data());
       for (std::int64_t j = 0; j < H * E; ++j) of_z[j] += direction[k] * stored[j];
     }
-    for (std::int64_t i = 0; i < R; ++i) {
+    for (const std::int64_t i : indices) {
       for (std::int64_t h = 0; h < H; ++h) e.heads(l, h, i) = scale[i] * dot(of_z.data() + h * E, &z_(l, i, h * E), E);
       e.attention(l, i) = scale[i] * dot(direction.data(), &attention_(l, i, 0), C);
       if (const std::vector<float>& bias = model_.layers()[l].o.bias; !bias.empty())
@@ -116,13 +135,18 @@ DirectEffects DirectEffectsTap::effects(std::int32_t token, std::optional<std::i
       e.mlp(l, i) = scale[i] * dot(direction.data(), &mlp_(l, i, 0), C);
     }
   });
-  for (std::int64_t i = 0; i < R; ++i) {
+  for (const std::int64_t i : indices) {
     e.embedding(i) = scale[i] * dot(direction.data(), &embedding_(i, 0), C);
     if (!norm.bias.empty()) e.bias(i) += dot(difference.data(), norm.bias.data(), C);
     e.total(i) = e.embedding(i) + e.bias(i);
     for (std::int64_t l = 0; l < L; ++l) e.total(i) += e.attention(l, i) + e.mlp(l, i);
   }
-  return e;
+}
+
+std::int64_t DirectEffectsTap::bytes_needed(const ModelConfig& c, std::int64_t rows) {
+  const std::int64_t kept = 2 * c.width + c.layers * (c.heads * c.value_dim + 2 * c.width);
+  const std::int64_t results = 3 + c.layers * (c.heads + 3);
+  return rows * (kept * static_cast<std::int64_t>(sizeof(float)) + results * static_cast<std::int64_t>(sizeof(double)));
 }
 
 }  // namespace regard

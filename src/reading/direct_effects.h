@@ -8,8 +8,10 @@
 // Before a softcap on the logits, where a family has one. All in float64 from the f32 values the model used.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/model.h"
@@ -25,8 +27,8 @@ struct DirectEffects {
   Tensor<double, 2> attention_bias;  // [l][row] W_O's bias, where there is one
   Tensor<double, 2> mlp;             // [l][row]
   Tensor<double, 1> bias;            // [row] the final norm's
-  Tensor<double, 1>
-      total;  // [row] the sum of embedding, attention, mlp and bias: the logit (difference) before a softcap
+  // [row] the sum of embedding, attention, mlp and bias: the logit (difference) before a softcap
+  Tensor<double, 1> total;
 };
 
 // Keeps what every part writes at chosen rows of a sequence.
@@ -41,10 +43,22 @@ class DirectEffectsTap final : public Tap {
   // Of logit `token`, less that of `against`. Error{usage} for a row that never passed, Error{bad_input} for an id out
   // of range.
   DirectEffects effects(std::int32_t token, std::optional<std::int32_t> against = {}) const;
+  // The same with a token of its own for each row.
+  DirectEffects effects(std::span<const std::int32_t> tokens, std::optional<std::int32_t> against = {}) const;
+
+  // The residual before the final norm, [row][C].
+  View<const float, 2> final_residual() const { return std::as_const(final_).view(); }
+  // The results included.
+  static std::int64_t bytes_needed(const ModelConfig& config, std::int64_t rows);
 
  private:
+  // The rows at `indices`, of one token.
+  void add(DirectEffects& effects, std::span<const std::int64_t> indices, std::int32_t token,
+           std::optional<std::int32_t> against) const;
+
   const Model& model_;
   std::vector<std::int64_t> rows_;
+  std::multimap<std::int64_t, std::int64_t> index_of_;  // position -> its places in rows_
   int sequence_;
   std::vector<std::uint8_t> passed_;      // [row]
   Tensor<float, 2> embedding_, final_;    // [row][C]

@@ -11,18 +11,29 @@
 
 namespace regard {
 
-MixingTap::MixingTap(const Model& model, std::int64_t tokens, int sequence)
-    : model_(model), tokens_(tokens), ratio_({model.config().layers, tokens}) {
+MixingTap::MixingTap(const Model& model, std::int64_t tokens, int sequence, std::vector<std::int64_t> layers)
+    : model_(model), tokens_(tokens), layers_(std::move(layers)) {
   if (model.config().post_norms)
     throw Error(ErrorCode::unsupported,
                 fmt::format("mixing ratios of {} are not known: a norm follows its attention", model.config().family));
+  if (layers_.empty()) {
+    layers_.resize(static_cast<std::size_t>(model.config().layers));
+    std::iota(layers_.begin(), layers_.end(), 0);
+  }
+  ratio_ = Tensor<float, 2>({std::ssize(layers_), tokens});
   std::fill_n(ratio_.data(), ratio_.size(), std::numeric_limits<float>::quiet_NaN());
   pass_.sequence = sequence;
   pass_.head.resize(static_cast<std::size_t>(model.config().heads));
   std::iota(pass_.head.begin(), pass_.head.end(), 0);
 }
 
-bool MixingTap::wants(Site site, std::int64_t) const {
+std::int64_t MixingTap::index_of(std::int64_t layer) const {
+  const auto found = std::find(layers_.begin(), layers_.end(), layer);
+  return found == layers_.end() ? -1 : found - layers_.begin();
+}
+
+bool MixingTap::wants(Site site, std::int64_t layer) const {
+  if (index_of(layer) < 0) return false;
   return site == Site::resid_pre || site == Site::v || site == Site::attn_out;
 }
 
@@ -38,7 +49,8 @@ void MixingTap::place(std::span<const Row> rows) {
   }
 }
 
-std::vector<Reader*> MixingTap::readers(std::int64_t, std::span<const Row> rows) {
+std::vector<Reader*> MixingTap::readers(std::int64_t layer, std::span<const Row> rows) {
+  if (index_of(layer) < 0) return {};
   place(rows);
   self_ = Tensor<float, 2>({model_.config().heads, std::ssize(rows)});
   reader_.aim(pass_, self_.view());
@@ -56,6 +68,7 @@ void MixingTap::at(Site site, std::int64_t layer, std::span<const Row> rows, Vie
         for (std::int64_t i = 0; i < value.shape[2]; ++i) kept(r, h * value.shape[2] + i) = value(r, h, i);
     return;
   }
+  const std::int64_t index = index_of(layer);
   // What each row reads of itself, through W_O.
   Tensor<float, 2> z({n, c.heads * E}), own({n, C});
   for (std::int64_t r = 0; r < n; ++r)
@@ -71,8 +84,13 @@ void MixingTap::at(Site site, std::int64_t layer, std::span<const Row> rows, Vie
       mixed += mix * mix;
       kept += keep * keep;
     }
-    ratio_(layer, rows[r].position) = static_cast<float>(std::sqrt(mixed) / (std::sqrt(mixed) + std::sqrt(kept)));
+    ratio_(index, rows[r].position) = static_cast<float>(std::sqrt(mixed) / (std::sqrt(mixed) + std::sqrt(kept)));
   });
+}
+
+std::int64_t MixingTap::work_bytes(const ModelConfig& c, std::int64_t rows) {
+  return rows * static_cast<std::int64_t>(sizeof(float)) *
+         (2 * c.width + (c.heads + c.kv_heads) * c.value_dim + c.heads);
 }
 
 }  // namespace regard

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/model.h"
@@ -24,19 +25,25 @@ class MixingTap final : public Tap {
  public:
   // For every row of a sequence of `tokens`. Error{unsupported} for families with a norm after attention, where o_i is
   // not a sum over keys.
-  MixingTap(const Model& model, std::int64_t tokens, int sequence = 0);
+  // `layers`: which, empty: all.
+  MixingTap(const Model& model, std::int64_t tokens, int sequence = 0, std::vector<std::int64_t> layers = {});
   bool wants(Site site, std::int64_t layer) const override;
   void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override;
   std::vector<Reader*> readers(std::int64_t layer, std::span<const Row> rows) override;
 
   // [layers][T]; NaN for rows that did not pass.
   const Tensor<float, 2>& ratio() const { return ratio_; }
+  Tensor<float, 2> take_ratio() { return std::move(ratio_); }
+  // Of passes of `rows` rows, beside the result.
+  static std::int64_t work_bytes(const ModelConfig& config, std::int64_t rows);
 
  private:
+  std::int64_t index_of(std::int64_t layer) const;  // -1: not wanted
   void place(std::span<const Row> rows);
 
   const Model& model_;
   std::int64_t tokens_;
+  std::vector<std::int64_t> layers_;
   Placement pass_;          // this sequence's rows, numbered within the pass
   Tensor<float, 2> resid_;  // of the pass: [rows][C] x_i
   Tensor<float, 2> value_;  // [rows][G * E] v

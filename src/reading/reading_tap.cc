@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "reading/exact_sum.h"
 #include "reading/exact_sums.h"
 #include "reading/row_readers.h"
 #include "reading/top_reads.h"
@@ -58,7 +57,7 @@ void ReadingTap::attach() {
     Tensor<float, 3>& out = reading_.per_row[statistic] = not_read<3>({L, H, T});
     attach(std::move(reader), [this, &out](RowReader& r, std::int64_t l) { r.aim(all_, out.view()[l]); });
   };
-  for (Statistic statistic : request.statistics) {
+  for (Statistic statistic : statistics_read(request)) {
     switch (statistic) {
       case Statistic::lse:
         per_row(statistic, std::make_unique<LogSumExpReader>());
@@ -103,6 +102,9 @@ void ReadingTap::attach() {
         reading_.value_norm = not_read<3>({L, H, T});
         norms_ = std::make_unique<ValueNorms>(model_);
         break;
+      case Statistic::mixing:
+        mixing_ = std::make_unique<MixingTap>(model_, T, request.sequence, request.layers);
+        break;
       case Statistic::weights:
         reading_.weights = not_read<4>({L, H, R, T});
         attach(std::make_unique<WeightsReader>(),
@@ -121,9 +123,21 @@ void ReadingTap::attach() {
         attach(std::make_unique<GroupReader>(request.groups),
                [this](GroupReader& r, std::int64_t l) { r.aim(chosen_, reading_.group_mass.view()[l]); });
         break;
+      case Statistic::direct:
+        direct_ = std::make_unique<DirectEffectsTap>(model_, request.rows, request.sequence);
+        break;
+      case Statistic::flow:
+        flow_ = std::make_unique<FlowTap>(model_, T, request.layers, request.rows, request.sequence);
+        break;
+      case Statistic::norm_weighted:  // these are made at the end
+      case Statistic::norm_weighted_column_sum:
+      case Statistic::rollout:
+      case Statistic::lens:
+        break;
     }
   }
-  if (request.resid) reading_.resid = Tensor<float, 3>({model_.config().layers + 1, R, model_.config().width});
+  keeps_resid_ = request.resid || request.has(Statistic::lens);
+  if (keeps_resid_) reading_.resid = Tensor<float, 3>({model_.config().layers + 1, R, model_.config().width});
 }
 
 std::int64_t ReadingTap::index_of_layer(std::int64_t layer) const {
@@ -133,11 +147,13 @@ std::int64_t ReadingTap::index_of_layer(std::int64_t layer) const {
 }
 
 bool ReadingTap::wants(Site site, std::int64_t layer) const {
+  if ((mixing_ && mixing_->wants(site, layer)) || (direct_ && direct_->wants(site, layer))) return true;
+  if (flow_ && flow_->wants(site, layer)) return true;
   switch (site) {
     case Site::resid_pre:
-      return reading_.request.resid;
+      return keeps_resid_;
     case Site::resid_post:
-      return reading_.request.resid && layer + 1 == model_.config().layers;
+      return keeps_resid_ && layer + 1 == model_.config().layers;
     case Site::v:
       return norms_ != nullptr && index_of_layer(layer) >= 0;
     default:
@@ -161,13 +177,17 @@ void ReadingTap::place(std::span<const Row> rows) {
 }
 
 void ReadingTap::at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) {
+  for (Tap* part : {static_cast<Tap*>(mixing_.get()), static_cast<Tap*>(direct_.get()), static_cast<Tap*>(flow_.get())})
+    if (part != nullptr && part->wants(site, layer)) part->at(site, layer, rows, value);
   place(rows);
-  if (site == Site::v) {
+  if (site == Site::v && norms_ && index_of_layer(layer) >= 0)
     norms_->add(layer, reading_.request.heads, value, all_.row, reading_.value_norm.view()[index_of_layer(layer)]);
-    return;
-  }
+  if (keeps_resid_ && (site == Site::resid_pre || site == Site::resid_post)) keep_resid(site, layer, value);
+}
+
+void ReadingTap::keep_resid(Site site, std::int64_t layer, View<const float, 3> value) {
   const std::int64_t at = layer + (site == Site::resid_post ? 1 : 0);
-  for (std::size_t r = 0; r < rows.size(); ++r) {
+  for (std::size_t r = 0; r < chosen_.row.size(); ++r) {
     if (chosen_.row[r] < 0) continue;
     for (std::int64_t c = 0; c < value.shape[2]; ++c) reading_.resid(at, chosen_.row[r], c) = value(r, 0, c);
   }
@@ -183,74 +203,11 @@ std::vector<Reader*> ReadingTap::readers(std::int64_t layer, std::span<const Row
     attached.aim(l);
     all.push_back(attached.reader.get());
   }
+  if (flow_)
+    for (Reader* reader : flow_->readers(layer, rows)) all.push_back(reader);
+  if (mixing_)
+    for (Reader* reader : mixing_->readers(layer, rows)) all.push_back(reader);
   return all;
-}
-
-void ReadingTap::take_means() {
-  const std::int64_t L = std::ssize(reading_.request.layers), H = std::ssize(reading_.request.heads);
-  for (const auto& [statistic, values] : reading_.per_row) {
-    if (statistic == Statistic::lse) continue;
-    const auto counts = [&, statistic = statistic](std::int64_t t) {
-      if (!passed_[t]) return false;
-      if (statistic == Statistic::previous) return t > 0;
-      if (statistic == Statistic::duplicate || statistic == Statistic::induction) return !places_.earlier(t).empty();
-      return true;
-    };
-    Tensor<float, 2>& mean = reading_.mean[statistic] = Tensor<float, 2>({L, H});
-    for (std::int64_t l = 0; l < L; ++l) {
-      for (std::int64_t h = 0; h < H; ++h) {
-        double sum = 0, n = 0;
-        for (std::int64_t t = 0; t < reading_.tokens; ++t)
-          if (counts(t)) sum += values(l, h, t), n += 1;
-        mean(l, h) = n > 0 ? static_cast<float>(sum / n) : kNan;
-      }
-    }
-  }
-}
-
-// The exact sums, rounded to f32 once.
-void ReadingTap::take_sums() {
-  const std::int64_t L = std::ssize(reading_.request.layers), H = std::ssize(reading_.request.heads);
-  const std::int64_t T = reading_.tokens;
-  if (reading_.request.has(Statistic::column_sum)) {
-    reading_.column_sum = Tensor<float, 3>({L, H, T});
-    for (std::int64_t i = 0; i < column_sums_.size(); ++i)
-      reading_.column_sum.data()[i] = static_cast<float>(from_fixed(column_sums_.data()[i]));
-    column_sums_ = {};
-  }
-  if (reading_.request.has(Statistic::distances)) {
-    reading_.distance_edges = log2_edges(T);
-    const std::int64_t bins = std::ssize(reading_.distance_edges) - 1;
-    reading_.distances = Tensor<float, 3>({L, H, bins});
-    for (std::int64_t l = 0; l < L; ++l) {
-      for (std::int64_t h = 0; h < H; ++h) {
-        for (std::int64_t b = 0; b < bins; ++b) {
-          std::int64_t sum = 0;
-          for (std::int64_t o = reading_.distance_edges[b]; o < reading_.distance_edges[b + 1]; ++o)
-            add_fixed(sum, diagonal_sums_(l, h, o));
-          reading_.distances(l, h, b) = static_cast<float>(from_fixed(sum));
-        }
-      }
-    }
-  }
-  if (reading_.request.has(Statistic::copying)) {
-    const auto rows = std::count(passed_.begin(), passed_.end() - 1, 1);  // the last row has no next token
-    reading_.copying = Tensor<float, 2>({L, H});
-    for (std::int64_t i = 0; i < copies_.size(); ++i)
-      reading_.copying.data()[i] =
-          rows > 0 ? static_cast<float>(static_cast<double>(copies_.data()[i]) / static_cast<double>(rows)) : kNan;
-  }
-}
-
-Reading ReadingTap::finish() {
-  for (std::int64_t row : reading_.request.rows) {
-    if (!passed_[row])
-      throw Error(ErrorCode::usage, fmt::format("row {} was to be read, but never passed through the model", row),
-                  "feed the whole text while the reading is attached");
-  }
-  take_means();
-  take_sums();
-  return std::move(reading_);
 }
 
 }  // namespace regard

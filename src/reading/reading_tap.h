@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "model/model.h"
+#include "model/state.h"
 #include "model/tap.h"
+#include "reading/direct_effects.h"
+#include "reading/mixing.h"
 #include "reading/placement.h"
 #include "reading/reading.h"
 #include "reading/token_places.h"
@@ -29,8 +32,10 @@ class ReadingTap final : public Tap {
   void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override;
   std::vector<Reader*> readers(std::int64_t layer, std::span<const Row> rows) override;
 
-  // After the last pass, once. Error{usage} when a chosen row never passed (law 4).
-  Reading finish();
+  // After the last pass, once. state: what the passes ran in, needed for flow, which takes values from its cache, and
+  // for rollout, which runs the layers again; `watch` sees them run. Error{usage} when a chosen row never passed (law
+  // 4), and for those without the state.
+  Reading finish(State* state = nullptr, Tap* watch = nullptr);
 
  private:
   // A reader and how it is pointed at a layer's results.
@@ -43,8 +48,15 @@ class ReadingTap final : public Tap {
   void attach(std::unique_ptr<R> reader, Aim aim);
   void place(std::span<const Row> rows);
   std::int64_t index_of_layer(std::int64_t layer) const;
+  void keep_resid(Site site, std::int64_t layer, View<const float, 3> value);
+  // The parts of finish(): reading_tap_finish.cc.
   void take_means();
   void take_sums();
+  void take_norm_weighted();
+  void take_answers();
+  void take_flow(State* state);
+  void take_rollout(State* state, Tap* watch);
+  void drop_what_was_not_asked();
 
   const Model& model_;
   std::vector<std::int32_t> tokens_;
@@ -57,6 +69,10 @@ class ReadingTap final : public Tap {
   Tensor<std::int64_t, 3> column_sums_, diagonal_sums_;  // exact sums, [l][h][s], [l][h][distance]
   Tensor<std::int64_t, 2> copies_;                       // [l][h]
   std::unique_ptr<ValueNorms> norms_;
+  std::unique_ptr<MixingTap> mixing_;
+  std::unique_ptr<DirectEffectsTap> direct_;
+  std::unique_ptr<FlowTap> flow_;
+  bool keeps_resid_ = false;
 };
 
 }  // namespace regard

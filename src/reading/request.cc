@@ -4,8 +4,14 @@
 #include <numeric>
 
 #include "parallel/parallel_for.h"
+#include "reading/direct_effects.h"
 #include "reading/exact_sums.h"
+#include "reading/flow.h"
+#include "reading/lens.h"
+#include "reading/mixing.h"
 #include "reading/placement.h"
+#include "reading/replay.h"
+#include "reading/rollout.h"
 #include "reading/selection.h"
 #include "tensor/error.h"
 
@@ -25,10 +31,20 @@ constexpr StatisticInfo kStatistics[] = {
     {Statistic::distances, "distances", "how much was read at which distance"},
     {Statistic::copying, "copying", "how often the strongest read holds the token that comes next"},
     {Statistic::value_norm, "value_norm", "how far one unit of weight on a position moves the residual"},
+    {Statistic::mixing, "mixing", "how much a row takes from elsewhere, against what it keeps of itself"},
+    {Statistic::norm_weighted_column_sum, "norm_weighted_column_sum", "column_sum times value_norm"},
     {Statistic::weights, "weights", "every weight of the chosen rows"},
+    {Statistic::norm_weighted, "norm_weighted", "weight times value_norm: how far each read moves the chosen rows"},
     {Statistic::top, "top", "the strongest reads of the chosen rows"},
     {Statistic::groups, "groups", "weight per group of positions, of the chosen rows"},
+    {Statistic::rollout, "rollout", "where the chosen rows come from, through all layers below"},
+    {Statistic::flow, "flow",
+     "how much each position, and its own residual, brings the chosen rows to where attention ends"},
+    {Statistic::lens, "lens", "what the chosen rows would say next if the model stopped after each layer"},
+    {Statistic::direct, "direct", "what every layer, head and feed-forward adds by itself to the chosen rows' answer"},
 };
+
+constexpr std::int64_t kRowsPerPass = 512;  // as feed() does, unless asked otherwise
 
 std::string names() {
   std::string all;
@@ -51,7 +67,12 @@ const StatisticInfo& info(Statistic statistic) {
                        [&](const StatisticInfo& s) { return s.statistic == statistic; });
 }
 
-std::vector<Statistic> parse_statistics(std::string_view text) {
+bool is_known(Statistic statistic, const ModelConfig& config) {
+  return !config.post_norms ||
+         (statistic != Statistic::mixing && statistic != Statistic::flow && statistic != Statistic::direct);
+}
+
+std::vector<Statistic> parse_statistics(std::string_view text, const ModelConfig* config) {
   std::vector<Statistic> chosen;
   const auto add = [&](Statistic s) {
     if (std::find(chosen.begin(), chosen.end(), s) == chosen.end()) chosen.push_back(s);
@@ -62,7 +83,7 @@ std::vector<Statistic> parse_statistics(std::string_view text) {
     begin = end + 1;
     if (name == "all") {
       for (const StatisticInfo& s : kStatistics)
-        if (s.statistic != Statistic::groups) add(s.statistic);
+        if (s.statistic != Statistic::groups && (config == nullptr || is_known(s.statistic, *config))) add(s.statistic);
       continue;
     }
     const auto found = std::find_if(std::begin(kStatistics), std::end(kStatistics),
@@ -90,6 +111,26 @@ ReadingRequest resolve(ReadingRequest request, const ModelConfig& config, std::i
     throw Error(ErrorCode::usage, fmt::format("{} strongest reads per row cannot be had", request.top),
                 "ask for at least 1");
   request.top = std::min(request.top, tokens);
+  if (request.has(Statistic::lens) && request.candidates < 1)
+    throw Error(ErrorCode::usage, fmt::format("{} candidates per layer cannot be had", request.candidates),
+                "ask for at least 1");
+  request.candidates = std::min(request.candidates, config.vocabulary);
+  for (const Statistic statistic : request.statistics)
+    if (!is_known(statistic, config))
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("{} of the family {} is not known: a norm joins what its heads add", info(statistic).name,
+                              config.family),
+                  "ask for other statistics");
+  if (request.against && !request.token)
+    throw Error(ErrorCode::usage, "a token to compare with was given, but not which one to compare", "name both");
+  for (const std::optional<std::int32_t>& token : {request.token, request.against}) {
+    if (token && !request.has(Statistic::direct))
+      throw Error(ErrorCode::usage, "a token was given, but no statistic looks at one", "ask for the statistic direct");
+    if (token && (*token < 0 || *token >= config.vocabulary))
+      throw Error(ErrorCode::bad_input,
+                  fmt::format("token id {} is outside the vocabulary of {}", *token, config.vocabulary),
+                  fmt::format("ids go from 0 to {}", config.vocabulary - 1));
+  }
   if (request.has(Statistic::groups)) {
     if (std::ssize(request.groups) != tokens)
       throw Error(ErrorCode::bad_input,
@@ -106,43 +147,82 @@ ReadingRequest resolve(ReadingRequest request, const ModelConfig& config, std::i
   return request;
 }
 
+std::vector<Statistic> statistics_read(const ReadingRequest& request) {
+  std::vector<Statistic> all = request.statistics;
+  const auto need = [&](Statistic statistic, Statistic by) {
+    if (request.has(by) && std::find(all.begin(), all.end(), statistic) == all.end()) all.push_back(statistic);
+  };
+  need(Statistic::weights, Statistic::norm_weighted);
+  need(Statistic::value_norm, Statistic::norm_weighted);
+  need(Statistic::column_sum, Statistic::norm_weighted_column_sum);
+  need(Statistic::value_norm, Statistic::norm_weighted_column_sum);
+  return all;
+}
+
 std::int64_t bytes_needed(const ReadingRequest& unresolved, const ModelConfig& config, std::int64_t tokens) {
   const ReadingRequest r = resolve(unresolved, config, tokens);
   const std::int64_t L = std::ssize(r.layers), H = std::ssize(r.heads), R = std::ssize(r.rows), T = tokens;
   const std::int64_t threads = thread_count(), f = sizeof(float), fixed = sizeof(std::int64_t);
-  std::int64_t bytes = 0;
-  for (Statistic s : r.statistics) {
-    if (info(s).per_row) bytes += L * H * T * f;
+  const std::int64_t norm_products =
+      config.layers * config.heads * config.value_dim * config.value_dim * static_cast<std::int64_t>(sizeof(double)) +
+      config.width * config.heads * config.value_dim * f;
+  // What stays; what is there while the rows pass only; what is there afterwards only.
+  std::int64_t results = 0, passes = 0, afterwards = 0;
+  for (Statistic s : statistics_read(r)) {
+    if (info(s).per_row) results += L * H * T * f;
     switch (s) {
-      case Statistic::column_sum:  // the sums, the result, and each thread's part of one layer
-        bytes += L * H * T * (fixed + f) + threads * (H + 1) * T * fixed;
+      case Statistic::column_sum:  // the exact sums, and each thread's part of one layer
+        results += L * H * T * f;
+        passes += L * H * T * fixed + threads * (H + 1) * T * fixed;
         break;
       case Statistic::distances:
-        bytes += L * H * T * fixed + threads * config.heads * (T + 2 * kLaneGroup) * fixed;
+        passes += L * H * T * fixed + threads * config.heads * (T + 2 * kLaneGroup) * fixed;
         break;
       case Statistic::copying:
-        bytes += L * H * (fixed + f) + H * T * 2 * f;
+        results += L * H * f;
+        passes += L * H * fixed + H * T * 2 * f;
         break;
       case Statistic::value_norm:
-        bytes += L * H * T * f;
-        bytes += L * config.heads * config.value_dim * config.value_dim * static_cast<std::int64_t>(sizeof(double));
-        bytes += config.width * config.heads * config.value_dim * f;
+        results += L * H * T * f;
+        passes += norm_products;
+        break;
+      case Statistic::mixing:
+        results += L * T * f;
+        passes += MixingTap::work_bytes(config, std::min(T, kRowsPerPass));
+        break;
+      case Statistic::norm_weighted_column_sum:
+        results += L * H * T * f;
         break;
       case Statistic::weights:
-        bytes += L * H * R * T * f;
+      case Statistic::norm_weighted:
+        results += L * H * R * T * f;
         break;
       case Statistic::top:
-        bytes += L * H * R * r.top * 2 * f;
+        results += L * H * R * r.top * 2 * f;
         break;
       case Statistic::groups:
-        bytes += L * H * R * (1 + *std::max_element(r.groups.begin(), r.groups.end())) * f;
+        results += L * H * R * (1 + *std::max_element(r.groups.begin(), r.groups.end())) * f;
+        break;
+      case Statistic::rollout:
+        results += (config.layers + 1) * R * T * f;
+        afterwards += rollout_bytes(T, R) + Replay::bytes_needed(config, T);
+        break;
+      case Statistic::flow:
+        results += FlowTap::bytes_needed(config, T, L, R);
+        break;
+      case Statistic::lens:
+        results += (config.layers + 1) * R * static_cast<std::int64_t>(sizeof(LensRow) + r.candidates * sizeof(Guess));
+        afterwards += lens_bytes(config, R);
+        break;
+      case Statistic::direct:
+        results += DirectEffectsTap::bytes_needed(config, R);
         break;
       default:
         break;
     }
   }
-  if (r.resid) bytes += (config.layers + 1) * R * config.width * f;
-  return bytes;
+  if (r.resid || r.has(Statistic::lens)) results += (config.layers + 1) * R * config.width * f;
+  return results + std::max(passes, afterwards);
 }
 
 }  // namespace regard

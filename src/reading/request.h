@@ -2,6 +2,7 @@
 // What somebody wants to know about what was read, and what it will cost.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,9 +25,16 @@ enum class Statistic {
   distances,   // [l][h][bin] how much was read at which distance by all rows, bins doubling
   copying,     // [l][h] share of the rows that read most a key holding the token that comes next (Wu 2404.15574)
   value_norm,  // [l][h][s] ||v_s W_O^h||: what a weight on that key moves the residual by (Kobayashi 2020)
-  weights,     // [l][h][row][s] every weight of the chosen rows
-  top,         // [l][h][row] the strongest reads of the chosen rows
-  groups,      // [l][h][row][group] mass per group of positions, of the chosen rows
+  mixing,      // [l][t] how much a row takes from elsewhere against what it keeps of itself (Kobayashi 2021)
+  norm_weighted_column_sum,  // [l][h][s] column_sum x value_norm
+  weights,                   // [l][h][row][s] every weight of the chosen rows
+  norm_weighted,             // [l][h][row][s] weight x value_norm, ||P f(x)|| of the chosen rows (Kobayashi 2020)
+  top,                       // [l][h][row] the strongest reads of the chosen rows
+  groups,                    // [l][h][row][group] mass per group of positions, of the chosen rows
+  rollout,                   // [layer 0..L][row][s] of the chosen rows, over all heads (Abnar 2020)
+  flow,    // [l][row][s] and the residual [l][row]: what brings the chosen rows closer to their sum (Ferrando 2024)
+  lens,    // [layer 0..L][row] what would come next if the model stopped there (nostalgebraist 2020)
+  direct,  // what each part adds by itself to the chosen rows' logit, of all layers and heads
 };
 
 struct StatisticInfo {
@@ -37,15 +45,21 @@ struct StatisticInfo {
 };
 std::span<const StatisticInfo> statistics();
 const StatisticInfo& info(Statistic statistic);
-// "lse,entropy" or "all" (all but groups, which need to be told the groups). Error{usage} naming those there are.
-std::vector<Statistic> parse_statistics(std::string_view text);
+// "lse,entropy" or "all" (all but groups, which need to be told the groups, and those that the family of `config` does
+// not have). Error{usage} naming those there are.
+std::vector<Statistic> parse_statistics(std::string_view text, const ModelConfig* config = nullptr);
+// False for mixing, flow and direct where a norm follows attention: they take what attention adds apart.
+bool is_known(Statistic statistic, const ModelConfig& config);
 
 struct ReadingRequest {
   // Empty: all, all, the last one. Negative numbers count from the end.
   std::vector<std::int64_t> layers, heads, rows;
   std::vector<Statistic> statistics = {Statistic::lse, Statistic::entropy, Statistic::column_sum, Statistic::weights,
                                        Statistic::top};
-  std::int64_t top = 8;              // reads per row
+  std::int64_t top = 8;         // reads per row
+  std::int64_t candidates = 8;  // tokens per row and layer of the lens
+  // For Statistic::direct: of which token's logit, less that of another; left out, of each row's own first choice.
+  std::optional<std::int32_t> token, against;
   std::vector<std::int32_t> groups;  // [tokens] each position's group, -1: none; for Statistic::groups
   bool resid = false;                // the residual of the chosen rows, at every layer's input and at the end
   int sequence = 0;                  // of the state
@@ -56,6 +70,9 @@ struct ReadingRequest {
 // The request with everything filled in and counted from 0, for a text of `tokens` tokens. Error{usage} names what is
 // not there, Error{bad_input} a text without tokens or groups that do not fit.
 ReadingRequest resolve(ReadingRequest request, const ModelConfig& config, std::int64_t tokens);
+
+// Those of a resolved request, and those that they are made from.
+std::vector<Statistic> statistics_read(const ReadingRequest& request);
 
 // Bytes that the results and the work of reading take, beside the model's own (weights, cache, scratch): linear in the
 // tokens, but for the weights of chosen rows, which are rows x tokens.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parallel/parallel_for.h"
 #include "reading/tile_kernels.h"
 #include "tensor/error.h"
 
@@ -139,37 +140,72 @@ class WeightedRows final : public Reader {
   std::vector<std::int64_t> total_;
 };
 
+// r_l of every chosen row, from the top down: readers() are shown the weights of a layer, then down() takes it.
+class Shares {
+ public:
+  Shares(std::int64_t layers, std::int64_t tokens, std::span<const std::int64_t> rows)
+      : result_({layers + 1, std::ssize(rows), tokens}) {
+    for (const std::int64_t row : rows) {
+      if (row < 0 || row >= tokens)
+        throw Error(ErrorCode::usage, fmt::format("there is no row {}", row), fmt::format("there are {} rows", tokens));
+      r_.emplace_back(static_cast<std::size_t>(tokens))[static_cast<std::size_t>(row)] = 1;
+    }
+    keep(layers);
+  }
+  std::vector<Reader*> readers() {
+    sums_.clear();
+    for (const std::vector<double>& r : r_) sums_.emplace_back(r);
+    std::vector<Reader*> readers;
+    for (WeightedRows& sum : sums_) readers.push_back(&sum);
+    return readers;
+  }
+  void down(std::int64_t layer) {
+    for (std::size_t i = 0; i < r_.size(); ++i)
+      for (std::size_t j = 0; j < r_[i].size(); ++j)
+        r_[i][j] = (r_[i][j] + sums_[i].at(static_cast<std::int64_t>(j))) / 2;
+    keep(layer);
+  }
+  Tensor<float, 3> take() { return std::move(result_); }
+
+ private:
+  void keep(std::int64_t layer) {
+    for (std::size_t i = 0; i < r_.size(); ++i)
+      for (std::size_t j = 0; j < r_[i].size(); ++j) result_(layer, i, j) = static_cast<float>(r_[i][j]);
+  }
+
+  Tensor<float, 3> result_;
+  std::vector<std::vector<double>> r_;  // [row][T]
+  std::vector<WeightedRows> sums_;
+};
+
 }  // namespace
 
 Tensor<float, 3> rollout(const QueriesTap& queries, const KeyValueCache& cache, std::span<const std::int64_t> rows) {
-  const std::int64_t T = cache.length(queries.sequence()), R = std::ssize(rows), L = queries.layers();
+  const std::int64_t T = cache.length(queries.sequence());
   if (queries.tokens() != T)
     throw Error(ErrorCode::usage,
                 fmt::format("rollout needs the queries of all {} rows, {} were kept", T, queries.tokens()),
                 "attach the tap before the first row");
-  std::vector<std::vector<double>> r(static_cast<std::size_t>(R), std::vector<double>(static_cast<std::size_t>(T)));
-  for (std::int64_t i = 0; i < R; ++i) {
-    if (rows[i] < 0 || rows[i] >= T)
-      throw Error(ErrorCode::usage, fmt::format("there is no row {}", rows[i]), fmt::format("there are {} rows", T));
-    r[i][rows[i]] = 1;
-  }
-  Tensor<float, 3> result({L + 1, R, T});
-  const auto keep = [&](std::int64_t l) {
-    for (std::int64_t i = 0; i < R; ++i)
-      for (std::int64_t j = 0; j < T; ++j) result(l, i, j) = static_cast<float>(r[i][j]);
-  };
-  keep(L);
-  for (std::int64_t l = L - 1; l >= 0; --l) {
-    std::vector<WeightedRows> sums(r.begin(), r.end());
-    std::vector<Reader*> readers;
-    for (WeightedRows& sum : sums) readers.push_back(&sum);
+  Shares shares(queries.layers(), T, rows);
+  for (std::int64_t l = queries.layers() - 1; l >= 0; --l) {
+    const std::vector<Reader*> readers = shares.readers();
     queries.each_pass(
         cache, l, [&](const Problem& problem, View<const RowSoftmax, 2> softmax) { read(problem, softmax, readers); });
-    for (std::int64_t i = 0; i < R; ++i)
-      for (std::int64_t j = 0; j < T; ++j) r[i][j] = (r[i][j] + sums[i].at(j)) / 2;
-    keep(l);
+    shares.down(l);
   }
-  return result;
+  return shares.take();
+}
+
+Tensor<float, 3> rollout(const Model& model, Replay& replay, std::int64_t tokens, std::span<const std::int64_t> rows) {
+  Shares shares(model.config().layers, tokens, rows);
+  replay.each_layer_down([&](std::int64_t) { return shares.readers(); },
+                         [&](std::int64_t layer) { shares.down(layer); });
+  return shares.take();
+}
+
+std::int64_t rollout_bytes(std::int64_t tokens, std::int64_t rows) {
+  const std::int64_t numbers = 2 + thread_count();  // the shares, the sums and each thread's part of them
+  return rows * tokens * numbers * static_cast<std::int64_t>(sizeof(double));
 }
 
 }  // namespace regard

@@ -5,8 +5,8 @@
 //   A_l = (mean_h P_l,h + I) / 2        r_L = e_row        r_l = r_{l+1} A_l
 //
 // r_l[s] is the share of position s at the input of layer l; each sums to 1. The product goes from the top layer down,
-// so the weights are made a second time from kept queries and the cache: memory is linear in the text, [layers, T, H,
-// D].
+// so the weights are made a second time: by running the layers again (little memory, reading/replay.h), or from queries
+// that were kept (fast; [layers, T, H, D]). Both are linear in the text, and give the same bits.
 
 #include <cstdint>
 #include <functional>
@@ -17,6 +17,7 @@
 #include "model/model.h"
 #include "model/state.h"
 #include "model/tap.h"
+#include "reading/replay.h"
 #include "tensor/buffer.h"
 
 namespace regard {
@@ -47,5 +48,10 @@ class QueriesTap final : public Tap {
 // [layers + 1][row][T]: r_0 (at the embedding) to r_L. `cache`: of the state that the tap's rows passed through. rows:
 // positions; Error{usage} for one that was not kept.
 Tensor<float, 3> rollout(const QueriesTap& queries, const KeyValueCache& cache, std::span<const std::int64_t> rows);
+
+// The same by running the layers again.
+Tensor<float, 3> rollout(const Model& model, Replay& replay, std::int64_t tokens, std::span<const std::int64_t> rows);
+// Beside the result and the replay.
+std::int64_t rollout_bytes(std::int64_t tokens, std::int64_t rows);
 
 }  // namespace regard

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "kernels/matmul.h"
+#include "reading/replay.h"
 #include "tensor/buffer.h"
 
 namespace regard {
@@ -47,6 +48,24 @@ double estimated_seconds(const Model& model, const ReadingRequest& request, std:
   constexpr double kPerStatistic = 8;
   work += seen * static_cast<double>(std::ssize(request.heads)) *
           (static_cast<double>(c.head_dim) + kPerStatistic * static_cast<double>(request.statistics.size()));
+  const double rows = static_cast<double>(std::ssize(request.rows)), width = static_cast<double>(c.width);
+  const double mixed = layers * static_cast<double>(c.heads * c.value_dim) * width;  // W_O of all layers, for one row
+  if (request.has(Statistic::rollout)) {
+    const double passes = static_cast<double>(Replay::layers_run(c, tokens)) / layers;
+    work += passes * (layers * static_cast<double>(per_token) * T +
+                      seen * static_cast<double>(c.heads * (c.head_dim + c.value_dim)));
+    work += seen * static_cast<double>(c.heads) * (static_cast<double>(c.head_dim) + kPerStatistic * rows);
+  }
+  // A product in double, one number after the other, takes as long as this many of the others.
+  constexpr double kPlain = 8;
+  const std::vector<Statistic> read = statistics_read(request);
+  if (std::find(read.begin(), read.end(), Statistic::value_norm) != read.end())
+    work += kPlain * mixed * static_cast<double>(c.value_dim) +
+            kPlain * layers * T * static_cast<double>(c.heads * c.value_dim * c.value_dim);
+  if (request.has(Statistic::mixing)) work += mixed * T;
+  if (request.has(Statistic::flow)) work += 2 * mixed * T * rows;
+  if (request.has(Statistic::lens)) work += (layers + 2) * rows * width * static_cast<double>(c.vocabulary);
+  if (request.has(Statistic::direct)) work += rows * (kPlain * mixed + width * static_cast<double>(c.vocabulary));
   return work / rate(model);
 }
 

@@ -12,9 +12,10 @@
 namespace regard {
 
 struct Style {
-  std::optional<Colour> ink = {};  // nothing: what the place has
-  double heat = 0;                 // shaded by this value
-  bool cool = false;               // in blue, not in orange
+  std::optional<Colour> ink = {};    // nothing: what the place has
+  std::optional<Colour> paper = {};  // where nothing shades it; terminals only
+  double heat = 0;                   // shaded by this value
+  bool cool = false;                 // in blue, not in orange
   bool bold = false, faint = false;
 };
 

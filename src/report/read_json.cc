@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/json_documents.h"
+#include "report/read_parts.h"
 #include "report/read_result.h"
 
 namespace regard {
@@ -57,6 +58,21 @@ void write_statistic(JsonWriter& json, const ReadResult& result, Statistic stati
       return member(json, name, reading.copying);
     case Statistic::value_norm:
       return member(json, name, reading.value_norm);
+    case Statistic::mixing:
+      return member(json, name, reading.mixing);
+    case Statistic::norm_weighted_column_sum:
+      return member(json, name, reading.norm_weighted_column_sum);
+    case Statistic::norm_weighted:
+      return member(json, name, reading.norm_weighted);
+    case Statistic::rollout:
+      return member(json, name, reading.rollout);
+    case Statistic::flow:
+      member(json, name, reading.flow.positions);
+      return member(json, "flow_residual", reading.flow.residual);
+    case Statistic::lens:
+      return write_lens(json, result);
+    case Statistic::direct:
+      return write_direct(json, result);
     case Statistic::weights:
       return member(json, name, reading.weights);
     case Statistic::top:

@@ -7,6 +7,7 @@
 
 #include "report/head_grid.h"
 #include "report/phrases.h"
+#include "report/read_parts.h"
 #include "report/read_result.h"
 #include "report/row_summary.h"
 #include "report/shaded_text.h"
@@ -162,7 +163,9 @@ void add_statistics(Page& page, const ReadResult& result) {
   std::string elsewhere;
   bool first = true;
   for (const Statistic statistic : result.asked) {
-    if (statistic == Statistic::weights || statistic == Statistic::top) continue;
+    if (statistic == Statistic::weights || statistic == Statistic::top || statistic == Statistic::lens ||
+        statistic == Statistic::direct)
+      continue;
     const auto mean = result.reading.mean.find(statistic);
     if (mean == result.reading.mean.end() && statistic != Statistic::copying) {
       elsewhere += (elsewhere.empty() ? "" : ", ") + std::string(info(statistic).name);
@@ -200,6 +203,8 @@ Page read_page(const ReadResult& result, const ReadPageOptions& options) {
                                    {weights.shape[0], weights.shape[1], weights.shape[3]},
                                    {weights.stride[0], weights.stride[1], weights.stride[3]});
     add_row(page, {result, options, rows[r], sink, bytes, labels, summarise_row(row, sink)});
+    if (result.writes(Statistic::lens)) add_lens(page, result, r, options.width);
+    if (result.writes(Statistic::direct)) add_direct(page, result, r, options.width);
   }
   if (rows.size() > options.most_rows) {
     page.add_line();

@@ -1,7 +1,9 @@
 #pragma once
 // A reading with what a report needs beside it.
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "reading/reading.h"
@@ -16,14 +18,20 @@ struct ReadResult {
   ModelSummary model;
   std::vector<TokenPiece> tokens;
   Reading reading;
-  std::vector<Statistic> asked;       // what is written; the reading may hold more
-  std::vector<Candidate> next;        // the likeliest after the last token
-  std::optional<AttentionSink> sink;  // where column sums were read
-  double seconds = 0;                 // that reading took
+  std::vector<Statistic> asked;                       // what is written; the reading may hold more
+  std::vector<Candidate> next;                        // the likeliest after the last token
+  std::map<std::int32_t, std::string> bytes_of = {};  // of every token that lens and direct name
+  std::optional<AttentionSink> sink;                  // where column sums were read
+  double seconds = 0;                                 // that reading took
   double tokens_per_second = 0;
 
   bool writes(Statistic statistic) const;
+  TokenPiece piece_of(std::int32_t id) const;
+  Candidate candidate(const Guess& guess) const { return {piece_of(guess.id), guess.logit, guess.logprob}; }
 };
+
+// The tokens that a reading names without their being in the text: of the lens, and those of direct.
+std::map<std::int32_t, std::string> named_tokens(const Reading& reading, const Tokenizer& tokenizer);
 
 void write_json(Output& out, const ReadResult& result);
 // One line per weight of the chosen rows. Error{usage} without them.

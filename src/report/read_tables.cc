@@ -2,6 +2,7 @@
 
 #include "report/csv_writer.h"
 #include "report/npz_writer.h"
+#include "report/read_parts.h"
 #include "report/read_result.h"
 #include "tensor/error.h"
 
@@ -77,6 +78,18 @@ void write_npz(Output& out, const ReadResult& result) {
     add(npz, "top_key", reading.top_key);
   }
   if (result.writes(Statistic::groups)) add(npz, "groups", reading.group_mass);
+  if (result.writes(Statistic::mixing)) add(npz, "mixing", reading.mixing);
+  if (result.writes(Statistic::norm_weighted)) add(npz, "norm_weighted", reading.norm_weighted);
+  if (result.writes(Statistic::norm_weighted_column_sum))
+    add(npz, "norm_weighted_column_sum", reading.norm_weighted_column_sum);
+  if (result.writes(Statistic::rollout)) add(npz, "rollout", reading.rollout);
+  if (result.writes(Statistic::flow)) {
+    add(npz, "flow", reading.flow.positions);
+    add(npz, "flow_residual", reading.flow.residual);
+  }
+  const AnswerArrays answers(reading);
+  if (result.writes(Statistic::lens)) answers.add_lens(npz);
+  if (result.writes(Statistic::direct)) answers.add_direct(npz);
   if (reading.request.resid) add(npz, "resid", reading.resid);
   npz.finish();
 }

@@ -82,8 +82,9 @@ std::string terminal_text(const Line& line, Colours colours) {
         const Shade shading = shade(piece.style.heat, Background::unknown, piece.style.cool);
         append(codes, colour_code(shading.ink, colours, false));
         append(codes, colour_code(shading.paper, colours, true));
-      } else if (piece.style.ink) {
-        append(codes, colour_code(*piece.style.ink, colours, false));
+      } else {
+        if (piece.style.ink) append(codes, colour_code(*piece.style.ink, colours, false));
+        if (piece.style.paper) append(codes, colour_code(*piece.style.paper, colours, true));
       }
     }
     if (codes.empty()) {

@@ -257,6 +257,96 @@ class Read(ProgramTest):
             self.assertNotIn(left_out, only)
         self.assertEqual(set(only["mean"]), {"previous", "entropy"})
 
+    def test_what_is_made_from_the_statistics(self):
+        document = self.document("read", "tiny.gguf", "-p", TEXT, "--stats", "all", "--rows", "3,-1", "--top", "4")
+        n = len(document["tokens"])
+        self.assertEqual(shape(document["mixing"]), [2, n])
+        self.assertEqual(shape(document["norm_weighted"]), [2, 4, 2, n])
+        self.assertEqual(shape(document["norm_weighted_column_sum"]), [2, 4, n])
+        self.assertEqual(shape(document["rollout"]), [3, 2, n])
+        self.assertEqual(shape(document["flow"]), [2, 2, n])
+        for l in range(2):
+            for r in range(2):
+                self.assertAlmostEqual(sum(document["flow"][l][r]) + document["flow_residual"][l][r], 1, delta=1e-5)
+        for l in range(2):
+            for h in range(4):
+                for s in range(n):
+                    norm = document["value_norm"][l][h][s]
+                    product = self.f32(document["column_sum"][l][h][s] * norm)
+                    self.assertAlmostEqual(document["norm_weighted_column_sum"][l][h][s], product, delta=1e-6 * product)
+                    for r in range(2):
+                        product = document["weights"][l][h][r][s] * norm
+                        self.assertAlmostEqual(document["norm_weighted"][l][h][r][s], product, delta=1e-6 * product)
+        for r, row in enumerate(document["rows"]):
+            self.assertEqual(document["rollout"][2][r], [float(s == row) for s in range(n)])
+            for layer in range(3):
+                self.assertAlmostEqual(sum(document["rollout"][layer][r]), 1, delta=1e-5)
+                self.assertEqual(document["rollout"][layer][r][row + 1:], [0] * (n - 1 - row))
+        # One step of rollout from the top: half of itself, half of what the heads read on average.
+        mean = [sum(document["weights"][1][h][1][s] for h in range(4)) / 4 for s in range(n)]
+        for s in range(n):
+            self.assertAlmostEqual(document["rollout"][1][1][s], (mean[s] + (s == n - 1)) / 2, delta=1e-6)
+
+    def test_the_lens_ends_at_the_logits(self):
+        read = self.document("read", "tiny.gguf", "-p", TEXT, "--stats", "lens", "--top", "7", "--rows", "2,-1")
+        logits = self.document("logits", "tiny.gguf", "-p", TEXT, "--top", "7")
+        self.assertEqual(shape(read["lens"]), [3, 2])
+        for ours, theirs in zip(read["lens"][2][1]["top"], logits["next"], strict=True):
+            self.assertEqual((ours["id"], ours["text"], ours["logit"]), (theirs["id"], theirs["text"], theirs["logit"]))
+            self.assertAlmostEqual(ours["logprob"], theirs["logprob"], delta=1e-6)
+        for layer in read["lens"]:
+            for r, row in enumerate(layer):
+                self.assertEqual(row["final"]["id"], read["lens"][2][r]["top"][0]["id"])
+                if row["final"]["rank"] < 7:
+                    self.assertEqual(row["top"][row["final"]["rank"]]["id"], row["final"]["id"])
+        self.assertEqual(read["lens"][2][0]["final"]["rank"], 0)
+
+    def test_direct_effects_add_up_to_the_logit(self):
+        words = ("read", "tiny.gguf", "-p", TEXT, "--stats", "direct")
+        every = self.document("logits", "tiny.gguf", "-p", TEXT, "--top", "all")["next"]
+        logit = {c["id"]: c["logit"] for c in every}
+        best = every[0]["id"]
+        for more, expected in (([], logit[best]), (["--token", "7"], logit[7]),
+                               (["--token", "7", "--against", "9"], logit[7] - logit[9])):
+            direct = self.document(*words, *more)["direct"]
+            self.assertEqual(direct["token"][0]["id"], 7 if more else best)
+            self.assertEqual(direct["against"]["id"] if "--against" in more else direct["against"], 9 if "--against" in more else None)
+            self.assertEqual(shape(direct["heads"]), [2, 4, 1])
+            self.assertAlmostEqual(direct["total"][0], expected, delta=1e-4)
+            parts = direct["embedding"][0] + direct["bias"][0]
+            for l in range(2):
+                heads = sum(direct["heads"][l][h][0] for h in range(4)) + direct["attention_bias"][l][0]
+                self.assertAlmostEqual(heads, direct["attention"][l][0], delta=1e-5)
+                parts += direct["attention"][l][0] + direct["mlp"][l][0]
+            self.assertAlmostEqual(parts, direct["total"][0], delta=1e-6)
+
+    def test_help_says_what_each_statistic_means(self):
+        help_text = self.run_program("read", "--help").out.decode()
+        document = self.document("read", "tiny.gguf", "-p", TEXT, "--stats", "all")
+        for name in ("rollout", "lens", "direct", "mixing", "norm_weighted", "norm_weighted_column_sum", "column_sum"):
+            self.assertRegex(help_text, rf"(?m)^  {name} +\w")
+            self.assertIn(name, document)
+
+    def test_arrays_hold_what_json_holds(self):
+        words = ("read", "tiny.gguf", "-p", TEXT, "--stats", "all", "--rows", "1,-1", "--top", "3")
+        document = self.document(*words)
+        self.assertEqual(self.run_program(*words, "-o", "all.npz").status, 0)
+        found = arrays(self.path("all.npz"))
+        n = len(document["tokens"])
+        flat = lambda value: [x for v in value for x in flat(v)] if isinstance(value, list) else [value]
+        for name, size in (("rollout", [3, 2, n]), ("mixing", [2, n]), ("norm_weighted", [2, 4, 2, n])):
+            self.assertEqual(found[name][:2], ("<f4", size))
+            values = struct.unpack(f"<{len(flat(document[name]))}f", found[name][2])
+            self.assertEqual(list(values), [self.f32(x) for x in flat(document[name])])
+        self.assertEqual(found["lens_id"][:2], ("<i4", [3, 2, 3]))
+        self.assertEqual(list(struct.unpack("<18i", found["lens_id"][2])),
+                         [c["id"] for l in document["lens"] for r in l for c in r["top"]])
+        self.assertEqual(list(struct.unpack("<6q", found["lens_final_rank"][2])),
+                         [r["final"]["rank"] for l in document["lens"] for r in l])
+        self.assertEqual(found["direct_heads"][:2], ("<f8", [2, 4, 2]))
+        for value, told in zip(struct.unpack("<16d", found["direct_heads"][2]), flat(document["direct"]["heads"]), strict=True):
+            self.assertAlmostEqual(value, told, delta=1e-8 * abs(told))
+
     def test_groups(self):
         document = self.document("read", "tiny.gguf", "-p", "hello world", "--stats", "groups,weights", "--groups", "0:2;2:5")
         for layer in range(2):
@@ -325,6 +415,8 @@ class Read(ProgramTest):
                 (["--top", "0"], "--top"), (["--top", "-3"], "--top"), (["--top", "abc"], "--top"),
                 (["--stats", "entropy", "--top", "3"], "--stats"), (["--groups", "0:2"], "groups"),
                 (["--stats", "groups", "--groups", "0:3;2:4"], "two groups"),
+                (["--token", "7"], "direct"), (["--stats", "direct", "--against", "7"], "--token"),
+                (["--stats", "direct", "--token", "no such token"], "token"), (["--stats", "lens", "--top", "0"], "--top"),
                 (["--stats", "entropy", "-o", "x.csv"], "weights"), (["--layers", "1:1"], "no layer")):
             with self.subTest(words=words):
                 self.assert_one_line(self.run_program("read", "tiny.gguf", "-p", TEXT, *words), 2, part)
@@ -339,6 +431,62 @@ class Read(ProgramTest):
         self.assertIn("--stats", result.err)
         self.assertEqual(len(document["rows"]), 2000)
         self.assert_one_line(self.run_program("read", "slow.gguf", "-f", "-", "--rows", "all", stdin=text), 2, "--rows")
+
+
+class Map(ProgramTest):
+    def test_cells_are_the_pooled_weights(self):
+        read = self.document("read", "tiny.gguf", "-p", TEXT * 3, "--layers", "1", "--heads", "2", "--rows", "all",
+                             "--stats", "weights")
+        weights = read["weights"][0][0]
+        n = len(read["tokens"])
+        words = ("map", "tiny.gguf", "-p", TEXT * 3, "--layer", "-1", "--head", "2")
+        whole = self.document(*words)
+        self.assertEqual((whole["verb"], whole["layer"], whole["head"], whole["pool"]), ("map", 1, 2, "max"))
+        self.assertEqual(whole["cells"], weights)  # fewer tokens than cells: every weight
+        part = self.document(*words, "--rows", "5:40", "--keys", "2:", "--size", "7x5", "--pool", "sum")
+        self.assertEqual(part["shape"], [5, 7])
+        self.assertEqual((part["row_edges"][0], part["row_edges"][-1], part["key_edges"][-1]), (5, 40, n))
+        for y in range(5):
+            for x in range(7):
+                total = sum(sum(weights[i][part["key_edges"][x]:part["key_edges"][x + 1]])
+                            for i in range(part["row_edges"][y], part["row_edges"][y + 1]))
+                self.assertAlmostEqual(part["cells"][y][x], total, delta=1e-6 * max(total, 1))
+
+    def test_files_and_the_page(self):
+        words = ("map", "tiny.gguf", "-p", TEXT * 3, "--layer", "0", "--head", "1")
+        files = [self.path("m." + e) for e in ("json", "npz", "svg", "png")]
+        result = self.run_program(*words, *[w for f in files for w in ("-o", f)])
+        self.assertEqual((result.status, result.out, result.err), (0, b"", ""))
+        with open(files[0], "rb") as file:
+            document = self.strict(file.read())
+        n = len(document["tokens"])
+        found = arrays(files[1])
+        self.assertEqual(found["cells"][:2], ("<f4", [n, n]))
+        xml.etree.ElementTree.parse(files[2])
+        with open(files[3], "rb") as file:
+            png = file.read()
+        self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(struct.unpack(">II", png[16:24]), (n, n))
+        page = self.run_program(*words, env={"COLUMNS": "50"})
+        text = page.out.decode()
+        self.assertEqual((page.status, page.err), (0, ""))
+        self.assertIn("layer 0 head 1", text)
+        self.assertIn("█", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 50)
+        coloured = self.run_program(*words, env={"CLICOLOR_FORCE": "1", "COLORTERM": "truecolor", "TERM": "xterm"})
+        self.assertIn("▀", coloured.out.decode())
+
+    def test_usage(self):
+        for words, part in (
+                (["--head", "0"], "--layer"), (["--layer", "0"], "--head"), (["--layer", "2", "--head", "0"], "layer"),
+                (["--layer", "0", "--head", "0", "--rows", "1,3"], "one piece"),
+                (["--layer", "0", "--head", "0", "--pool", "min"], "pooling"),
+                (["--layer", "0", "--head", "0", "--size", "9"], "--size"),
+                (["--layer", "0", "--head", "0", "--size", "0x9"], "--size"),
+                (["--layer", "0", "--head", "0", "--keys", "0:99"], "99"),
+                (["--layer", "0", "--head", "0", "-o", "x.csv"], ".csv")):
+            with self.subTest(words=words):
+                self.assert_one_line(self.run_program("map", "tiny.gguf", "-p", TEXT, *words), 2, part)
 
 
 class Pipes(ProgramTest):

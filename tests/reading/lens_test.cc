@@ -50,20 +50,29 @@ TEST_F(Lens, AtTheLastLayerItIsTheLogits) {
   ASSERT_EQ(std::ssize(lens), 4);
   const std::int64_t rows[] = {29, 4};
   for (int r = 0; r < 2; ++r) {
-    ASSERT_EQ(std::ssize(lens[3][r]), V);
+    const std::vector<Guess>& top = lens[3][r].top;
+    ASSERT_EQ(std::ssize(top), V);
     double sum = 0;
-    for (std::size_t i = 0; i < lens[3][r].size(); ++i) {
-      const Guess& guess = lens[3][r][i];
+    for (std::size_t i = 0; i < top.size(); ++i) {
+      const Guess& guess = top[i];
       EXPECT_EQ(guess.logit, logit(rows[r], guess.id));
       if (i > 0) {
-        EXPECT_GE(lens[3][r][i - 1].logit, guess.logit);
+        EXPECT_GE(top[i - 1].logit, guess.logit);
       }
       sum += std::exp(static_cast<double>(guess.logprob));
     }
     EXPECT_NEAR(sum, 1, 1e-5);
-    EXPECT_NE(lens[0][r][0].logit, lens[3][r][0].logit);
+    EXPECT_NE(lens[0][r].top[0].logit, top[0].logit);
+    // The final choice is followed through all layers.
+    EXPECT_EQ(lens[3][r].rank, 0);
+    for (int l = 0; l < 4; ++l) {
+      EXPECT_EQ(lens[l][r].final.id, top[0].id);
+      EXPECT_EQ(lens[l][r].top[lens[l][r].rank].id, top[0].id);
+      EXPECT_EQ(lens[l][r].top[lens[l][r].rank].logit, lens[l][r].final.logit);
+      EXPECT_EQ(lens[l][r].top[lens[l][r].rank].logprob, lens[l][r].final.logprob);
+    }
   }
-  EXPECT_EQ(logit_lens(model_, reading.resid.view(), 3)[3][0].size(), 3u);
+  EXPECT_EQ(logit_lens(model_, reading.resid.view(), 3)[3][0].top.size(), 3u);
   EXPECT_THROW(logit_lens(model_, reading.resid.view(), 0), Error);
 }
 
@@ -82,6 +91,20 @@ TEST_F(Lens, DirectEffectsAddUpToTheLogitDifference) {
       EXPECT_NEAR(pair.total(r), single.total(r) - other.total(r), 1e-12 * parts);
     }
   }
+}
+
+TEST_F(Lens, EachRowMayHaveATokenOfItsOwn) {
+  DirectEffectsTap tap(model_, {29, 4, 11});
+  run(tap);
+  const std::int32_t tokens[] = {5, 77, 5};
+  const DirectEffects own = tap.effects(tokens), first = tap.effects(5), second = tap.effects(77);
+  for (int r = 0; r < 3; ++r) {
+    const DirectEffects& same = r == 1 ? second : first;
+    EXPECT_EQ(own.total(r), same.total(r));
+    EXPECT_EQ(own.heads(2, 1, r), same.heads(2, 1, r));
+    EXPECT_EQ(own.mlp(0, r), same.mlp(0, r));
+  }
+  EXPECT_THROW(tap.effects(std::span(tokens).first(2)), Error);
 }
 
 TEST_F(Lens, HeadsAndBiasAddUpToTheirLayersAttention) {

@@ -105,6 +105,127 @@ TEST_F(Mixing, IsTheFormula) {
   }
 }
 
+TEST_F(Mixing, AReadingHoldsThoseOfItsLayers) {
+  ReadingRequest request;
+  request.statistics = {Statistic::mixing};
+  request.layers = {1};
+  ReadingTap tap(model_, request, ids_);
+  feed_all(tap, 7);
+  const Reading reading = tap.finish();
+  const std::vector<float> expected = ratios(512), values(reading.mixing.data(), reading.mixing.data() + kTokens);
+  EXPECT_EQ(reading.mixing.size(), kTokens);
+  EXPECT_TRUE(testing::same_bits({expected.begin() + kTokens, expected.end()}, values));
+}
+
+// ||P_ij v_j W_O^h||, and its sums over the rows, from the parts.
+TEST_F(Mixing, NormWeightedWeightsAreTheFormula) {
+  Parts parts;
+  feed_all(parts, 512);
+  ReadingRequest request;
+  request.statistics = parse_statistics("weights,norm_weighted,norm_weighted_column_sum");
+  request.rows.resize(kTokens);
+  std::iota(request.rows.begin(), request.rows.end(), 0);
+  ReadingTap tap(model_, request, ids_);
+  feed_all(tap, 512);
+  const Reading r = tap.finish();
+  const auto moved = [&]<typename T>(T) {
+    const ModelConfig& c = model_.config();
+    const std::int64_t H = c.heads, E = c.value_dim;
+    std::pair<std::vector<T>, std::vector<T>> all;
+    all.second.resize(c.layers * H * kTokens);
+    std::vector<float> w(H * E);
+    for (std::int64_t l = 0; l < c.layers; ++l) {
+      std::vector<T> norm(H * kTokens);
+      for (std::int64_t k = 0; k < c.width; ++k) {
+        dequantize(model_.layers()[l].o.weight, k, 0, H * E, w.data());
+        for (std::int64_t h = 0; h < H; ++h) {
+          for (std::int64_t j = 0; j < kTokens; ++j) {
+            T sum = 0;
+            for (std::int64_t e = 0; e < E; ++e)
+              sum += static_cast<T>(w[h * E + e]) *
+                     static_cast<T>(parts.of.at(Site::v)[l][(j * c.kv_heads + h / (H / c.kv_heads)) * E + e]);
+            norm[h * kTokens + j] += sum * sum;
+          }
+        }
+      }
+      for (std::int64_t h = 0; h < H; ++h) {
+        for (std::int64_t i = 0; i < kTokens; ++i) {
+          for (std::int64_t j = 0; j < kTokens; ++j) {
+            const T value = static_cast<T>(r.weights(l, h, i, j)) * std::sqrt(norm[h * kTokens + j]);
+            all.first.push_back(value);
+            all.second[(l * H + h) * kTokens + j] += value;
+          }
+        }
+      }
+    }
+    return all;
+  };
+  const auto plain = moved(0.0f);
+  const auto truth = moved(0.0);
+  EXPECT_TRUE(
+      testing::within_law_1(std::span(r.norm_weighted.data(), r.norm_weighted.size()), plain.first, truth.first));
+  EXPECT_TRUE(testing::within_law_1(std::span(r.norm_weighted_column_sum.data(), r.norm_weighted_column_sum.size()),
+                                    plain.second, truth.second));
+}
+
+// c = max(|y|_1 - |y - t|_1, 0) of each part of y, from the parts.
+TEST_F(Mixing, FlowIsTheFormula) {
+  Parts parts;
+  feed_all(parts, 512);
+  ReadingRequest request;
+  request.statistics = parse_statistics("weights,flow");
+  request.rows = {kTokens - 1, 20, 0};
+  State state(model_.config());
+  ReadingTap tap(model_, request, ids_);
+  FeedOptions options;
+  options.chunk = 7;
+  options.tap = &tap;
+  feed(model_, state, ids_, 0, options);
+  const Reading r = tap.finish(&state);
+  const auto shares = [&]<typename T>(T) {
+    const ModelConfig& c = model_.config();
+    const std::int64_t H = c.heads, E = c.value_dim, C = c.width;
+    std::vector<T> all;
+    std::vector<float> w(H * E);
+    for (std::int64_t l = 0; l < c.layers; ++l) {
+      for (std::size_t row = 0; row < r.request.rows.size(); ++row) {
+        const std::int64_t i = r.request.rows[row];
+        std::vector<T> near(kTokens + 1);  // the residual last
+        for (std::int64_t k = 0; k < C; ++k) {
+          dequantize(model_.layers()[l].o.weight, k, 0, H * E, w.data());
+          const T x = parts.of.at(Site::resid_pre)[l][i * C + k];
+          const T y = x + static_cast<T>(parts.of.at(Site::attn_out)[l][i * C + k]);
+          for (std::int64_t j = 0; j <= i; ++j) {
+            T part = 0;
+            for (std::int64_t h = 0; h < H; ++h)
+              for (std::int64_t e = 0; e < E; ++e)
+                part += static_cast<T>(w[h * E + e]) * static_cast<T>(r.weights(l, h, row, j)) *
+                        static_cast<T>(parts.of.at(Site::v)[l][(j * c.kv_heads + h / (H / c.kv_heads)) * E + e]);
+            near[j] += std::fabs(y) - std::fabs(y - part);
+          }
+          near[kTokens] += std::fabs(y) - std::fabs(y - x);
+        }
+        T sum = 0;
+        for (T& value : near) sum += value = std::max(value, T(0));
+        for (const T value : near) all.push_back(value / sum);
+      }
+    }
+    return all;
+  };
+  std::vector<float> flow;
+  for (std::int64_t l = 0; l < 2; ++l) {
+    for (std::int64_t row = 0; row < 3; ++row) {
+      double sum = 0;
+      for (std::int64_t s = 0; s <= kTokens; ++s) {
+        flow.push_back(s < kTokens ? r.flow.positions(l, row, s) : r.flow.residual(l, row));
+        sum += flow.back();
+      }
+      EXPECT_NEAR(sum, 1, (kTokens + 1) * 0x1p-25);
+    }
+  }
+  EXPECT_TRUE(testing::within_law_1(flow, shares(0.0f), shares(0.0)));
+}
+
 TEST_F(Mixing, SameBitsInChunksOnThreadsAndTargets) {
   const std::vector<float> expected = ratios(512);
   EXPECT_TRUE(testing::same_bits(expected, ratios(1)));

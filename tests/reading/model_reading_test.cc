@@ -50,8 +50,28 @@ std::vector<float> flat(const Reading& reading) {
   add(reading.top_weight);
   add(reading.group_mass);
   add(reading.resid);
+  add(reading.mixing);
+  add(reading.norm_weighted);
+  add(reading.norm_weighted_column_sum);
+  add(reading.rollout);
+  add(reading.flow.positions);
+  add(reading.flow.residual);
   for (std::int64_t i = 0; i < reading.top_key.size(); ++i)
     all.push_back(static_cast<float>(reading.top_key.data()[i]));
+  for (const std::vector<LensRow>& layer : reading.lens) {
+    for (const LensRow& row : layer) {
+      for (const Guess& guess : row.top)
+        all.insert(all.end(), {static_cast<float>(guess.id), guess.logit, guess.logprob});
+      all.insert(all.end(), {row.final.logit, row.final.logprob, static_cast<float>(row.rank)});
+    }
+  }
+  const auto add_halves = [&](const auto& tensor) {  // every bit of a double
+    const auto* halves = reinterpret_cast<const float*>(tensor.data());
+    all.insert(all.end(), halves, halves + 2 * tensor.size());
+  };
+  add_halves(reading.direct.heads);
+  add_halves(reading.direct.mlp);
+  add_halves(reading.direct.total);
   return all;
 }
 
@@ -71,7 +91,7 @@ class ModelReading : public ::testing::Test {
     options.chunk = chunk;
     options.tap = &tap;
     feed(model_, state, ids_, 0, options);
-    return tap.finish();
+    return tap.finish(&state);
   }
 
   // sum_j P_ij factor(i, j) over [l][h][t], in float64 and in plain f32, from the weights that were read.
@@ -286,7 +306,7 @@ TEST_F(ModelReading, SameBitsBesideTwoOtherSequences) {
     Tensor<float, 2> resid({std::ssize(rows), model_.config().width});
     forward(model_, state, rows, resid.view(), &tap);
   }
-  EXPECT_TRUE(same_bits(expected, flat(tap.finish())));
+  EXPECT_TRUE(same_bits(expected, flat(tap.finish(&state))));
 }
 
 TEST_F(ModelReading, ChosenLayersHeadsAndRowsAreThoseOfTheWhole) {
@@ -308,6 +328,11 @@ TEST_F(ModelReading, ChosenLayersHeadsAndRowsAreThoseOfTheWhole) {
           EXPECT_TRUE(same(values(l, h, t), whole.per_row.at(statistic)(layers[l], heads[h], t)));
         EXPECT_TRUE(same(part.column_sum(l, h, t), whole.column_sum(layers[l], heads[h], t)));
         EXPECT_TRUE(same(part.value_norm(l, h, t), whole.value_norm(layers[l], heads[h], t)));
+        EXPECT_TRUE(
+            same(part.norm_weighted_column_sum(l, h, t), whole.norm_weighted_column_sum(layers[l], heads[h], t)));
+        EXPECT_TRUE(same(part.mixing(l, t), whole.mixing(layers[l], t)));
+        for (int r = 0; r < 2; ++r)
+          EXPECT_TRUE(same(part.norm_weighted(l, h, r, t), whole.norm_weighted(layers[l], heads[h], rows[r], t)));
         for (int r = 0; r < 2; ++r)
           EXPECT_TRUE(same(part.weights(l, h, r, t), whole.weights(layers[l], heads[h], rows[r], t)));
       }
@@ -321,6 +346,52 @@ TEST_F(ModelReading, ChosenLayersHeadsAndRowsAreThoseOfTheWhole) {
       }
     }
   }
+}
+
+// What is over all layers and heads is not changed by choosing some of them.
+TEST_F(ModelReading, ChosenRowsOfTheWholeModelAreThoseOfTheWhole) {
+  const Reading whole = read(everything());
+  ReadingRequest request = everything();
+  request.layers = {1};
+  request.heads = {0};
+  request.rows = {-1, 5};
+  const Reading part = read(request);
+  const std::int64_t rows[] = {kTokens - 1, 5};
+  ASSERT_EQ(part.rollout.shape()[0], 4);
+  for (int r = 0; r < 2; ++r) {
+    for (std::int64_t l = 0; l < 4; ++l) {
+      for (std::int64_t s = 0; s < kTokens; ++s) EXPECT_EQ(part.rollout(l, r, s), whole.rollout(l, rows[r], s));
+      EXPECT_EQ(part.lens[l][r].final.logit, whole.lens[l][rows[r]].final.logit);
+      EXPECT_EQ(part.lens[l][r].rank, whole.lens[l][rows[r]].rank);
+    }
+    EXPECT_EQ(part.direct_token[r], whole.direct_token[rows[r]]);
+    EXPECT_EQ(part.direct_token[r], whole.lens[3][rows[r]].final.id);
+    EXPECT_EQ(part.direct.total(r), whole.direct.total(rows[r]));
+    for (std::int64_t h = 0; h < 6; ++h) EXPECT_EQ(part.direct.heads(2, h, r), whole.direct.heads(2, h, rows[r]));
+  }
+}
+
+TEST_F(ModelReading, WhatIsMadeFromOthersDoesNotShowThem) {
+  ReadingRequest request;
+  request.statistics = {Statistic::norm_weighted, Statistic::norm_weighted_column_sum, Statistic::lens};
+  const Reading only = read(request);
+  EXPECT_EQ(only.weights.size() + only.value_norm.size() + only.column_sum.size() + only.resid.size(), 0);
+  request.statistics.insert(request.statistics.begin(), {Statistic::weights, Statistic::value_norm});
+  const Reading both = read(request);
+  EXPECT_GT(both.weights.size(), 0);
+  EXPECT_TRUE(same_bits(all_of(only.norm_weighted), all_of(both.norm_weighted)));
+}
+
+TEST_F(ModelReading, DirectEffectsOfAChosenTokenAndItsRival) {
+  ReadingRequest request;
+  request.statistics = {Statistic::direct};
+  request.token = 7;
+  const Reading seven = read(request);
+  EXPECT_EQ(seven.direct_token, std::vector<std::int32_t>{7});
+  request.token = 9;
+  const Reading nine = read(request);
+  request.against = 7;
+  EXPECT_NEAR(read(request).direct.heads(1, 2, 0), nine.direct.heads(1, 2, 0) - seven.direct.heads(1, 2, 0), 1e-12);
 }
 
 // ||v_j W_O^h|| from each head's contribution: with all weight on key 0 (row 0 reads only itself), result = v_0 W_O^h.
@@ -397,8 +468,55 @@ TEST_F(ModelReading, RolloutIsTheProductOfThePatterns) {
     EXPECT_NEAR(std::accumulate(result.begin() + row, result.begin() + row + kTokens, 0.0), 1, 3 * row_error);
   EXPECT_TRUE(same_bits(result, run(7)));
   EXPECT_TRUE(same_bits(result, run(1)));
+  std::vector<float> of_rows;
+  for (std::int64_t l = 0; l < 4; ++l)
+    for (const std::int64_t row : rows)
+      of_rows.insert(of_rows.end(), &r.rollout(l, row, 0), &r.rollout(l, row, 0) + kTokens);
+  EXPECT_TRUE(same_bits(result, of_rows));
   testing::on_thread_counts([&](int) { EXPECT_TRUE(same_bits(result, run(64))); });
   testing::on_each_target([&](const std::string&) { EXPECT_TRUE(same_bits(result, run(64))); });
+}
+
+// However few residuals are kept, and whichever way the weights come again.
+TEST(Replay, GivesTheSameBitsFromAnyNumberOfKeptResiduals) {
+  const testing::TinyModelFile file({.layers = 9});
+  const Model model = Model::load(file.path());
+  const std::vector<std::int32_t> ids = testing::some_ids(kTokens, model.config().vocabulary);
+  const std::int64_t rows[] = {kTokens - 1, 60}, once = kTokens * model.config().width * 4;
+  State state(model.config());
+  QueriesTap queries(model);
+  FeedOptions options;
+  options.tap = &queries;
+  feed(model, state, ids, 0, options);
+  const Tensor<float, 3> expected = rollout(queries, state.cache, rows);
+  class Count : public Tap {
+   public:
+    std::vector<Reader*> readers(std::int64_t, std::span<const Row>) override { return ++runs, std::vector<Reader*>{}; }
+    std::int64_t runs = 0;
+  };
+  std::int64_t before = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t kept : {1, 2, 3, 5, 8}) {
+    Count count;
+    Replay replay(model, state, ids, 0, &count, kept * once);
+    const Tensor<float, 3> result = rollout(model, replay, kTokens, rows);
+    EXPECT_TRUE(same_bits(all_of(expected), all_of(result))) << kept;
+    EXPECT_LE(count.runs, before) << "more memory, more work";
+    before = count.runs;
+  }
+  EXPECT_EQ(before, 8 + 9);  // each layer once for its output, once for its weights
+  EXPECT_EQ(before, Replay::layers_run(model.config(), kTokens));
+  EXPECT_THROW(Replay(model, state, std::span(ids).first(9)), Error);
+}
+
+TEST_F(ModelReading, RolloutNeedsTheState) {
+  ReadingRequest request;
+  request.statistics = {Statistic::rollout};
+  ReadingTap tap(model_, request, ids_);
+  State state(model_.config());
+  FeedOptions options;
+  options.tap = &tap;
+  feed(model_, state, ids_, 0, options);
+  EXPECT_THROW(tap.finish(), Error);
 }
 
 TEST_F(ModelReading, RolloutNeedsEveryRow) {

@@ -54,6 +54,9 @@ TEST(Statistics, EveryNameIsUnderstood) {
   for (const StatisticInfo& s : statistics()) EXPECT_EQ(parse_statistics(s.name), std::vector<Statistic>{s.statistic});
   EXPECT_EQ(parse_statistics("top,lse,top"), (std::vector<Statistic>{Statistic::top, Statistic::lse}));
   EXPECT_EQ(parse_statistics("all").size() + 1, statistics().size());
+  ModelConfig gemma;
+  gemma.post_norms = true;  // what attention adds cannot be taken apart
+  EXPECT_EQ(parse_statistics("all", &gemma).size() + 4, statistics().size());
   for (const char* text : {"", "entropi", "lse,", "LSE"}) {
     const std::string error = error_of([&] { parse_statistics(text); });
     EXPECT_NE(error.find("column_sum"), std::string::npos) << error;  // says which there are
@@ -78,6 +81,16 @@ TEST(Resolve, FillsInWhatWasLeftOut) {
   EXPECT_EQ(resolve({}, config(), 3).top, 3);
 }
 
+TEST(Resolve, RefusesWhatAFamilyDoesNotHave) {
+  ModelConfig gemma = config();
+  gemma.post_norms = true;
+  ReadingRequest request;
+  for (const Statistic statistic : {Statistic::mixing, Statistic::flow, Statistic::direct}) {
+    request.statistics = {statistic};
+    EXPECT_NE(error_of([&] { resolve(request, gemma, 10); }).find(info(statistic).name), std::string::npos);
+  }
+}
+
 TEST(Resolve, RefusesWhatCannotBeRead) {
   const auto refused = [](auto change, std::int64_t tokens = 10) {
     ReadingRequest r;
@@ -91,6 +104,22 @@ TEST(Resolve, RefusesWhatCannotBeRead) {
   EXPECT_NE(refused([](ReadingRequest& r) { r.statistics = {}; }), "");
   EXPECT_NE(refused([](ReadingRequest& r) { r.top = 0; }), "");
   EXPECT_NE(refused([](ReadingRequest& r) { r.groups = {1}; }), "");  // given, but not asked for
+  EXPECT_NE(refused([](ReadingRequest& r) { r.token = 1; }).find("direct"), std::string::npos);
+  EXPECT_NE(refused([](ReadingRequest& r) {
+              r.statistics = {Statistic::direct};
+              r.against = 1;
+            }),
+            "");
+  EXPECT_NE(refused([](ReadingRequest& r) {
+              r.statistics = {Statistic::direct};
+              r.token = 1 << 30;
+            }).find("outside the vocabulary"),
+            std::string::npos);
+  EXPECT_NE(refused([](ReadingRequest& r) {
+              r.statistics = {Statistic::lens};
+              r.candidates = 0;
+            }),
+            "");
   const auto groups = [&](std::vector<std::int32_t> g) {
     return refused([&](ReadingRequest& r) {
       r.statistics = {Statistic::groups};

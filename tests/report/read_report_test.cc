@@ -157,6 +157,65 @@ TEST(ReadJson, HoldsWhatWasAsked) {
   EXPECT_EQ(document["mean"]["entropy"][1][0], 1.25);
 }
 
+// The sample with what its last row says on the way, in a model of one layer and two heads.
+ReadResult with_answers() {
+  ReadResult result = sample();
+  Reading& reading = result.reading;
+  reading.request.candidates = 2;
+  reading.request.against = 8;
+  reading.lens = {{{.top = {{4, 2.0f, -0.25f}, {9, 1.0f, -1.25f}}, .final = {9, 1.0f, -1.25f}, .rank = 1}},
+                  {{.top = {{9, 3.0f, -0.125f}, {4, 0.5f, -2.625f}}, .final = {9, 3.0f, -0.125f}, .rank = 0}}};
+  reading.direct_token = {9};
+  DirectEffects& direct = reading.direct;
+  direct.embedding = Tensor<double, 1>({1});
+  direct.bias = Tensor<double, 1>({1});
+  direct.total = Tensor<double, 1>({1});
+  direct.heads = Tensor<double, 3>({1, 2, 1});
+  direct.attention = Tensor<double, 2>({1, 1});
+  direct.attention_bias = Tensor<double, 2>({1, 1});
+  direct.mlp = Tensor<double, 2>({1, 1});
+  direct.embedding(0) = 0.125;
+  direct.heads(0, 1, 0) = direct.attention(0, 0) = -2.5;
+  direct.mlp(0, 0) = 4;
+  direct.total(0) = 1.625;
+  result.bytes_of = {{4, " the"}, {8, " John"}, {9, " Mary"}};
+  result.asked = {Statistic::lens, Statistic::direct};
+  return result;
+}
+
+TEST(ReadJson, HoldsTheAnswers) {
+  Output out = Output::to_memory();
+  write_json(out, with_answers());
+  out.finish();
+  const auto document = nlohmann::json::parse(out.text());
+  ASSERT_EQ(document["lens"].size(), 2u);
+  const auto& first = document["lens"][0][0];
+  EXPECT_EQ(first["top"][0]["text"], " the");
+  EXPECT_EQ(first["top"][1]["logit"], 1.0);
+  EXPECT_EQ(first["final"]["id"], 9);
+  EXPECT_EQ(first["final"]["text"], " Mary");
+  EXPECT_EQ(first["final"]["logprob"], -1.25);
+  EXPECT_EQ(first["final"]["rank"], 1);
+  const auto& direct = document["direct"];
+  EXPECT_EQ(direct["token"][0]["text"], " Mary");
+  EXPECT_EQ(direct["against"]["text"], " John");
+  EXPECT_EQ(direct["heads"][0][1][0], -2.5);
+  EXPECT_EQ(direct["mlp"][0][0], 4);
+  EXPECT_EQ(direct["attention"][0][0], -2.5);
+  EXPECT_EQ(direct["total"][0], 1.625);
+}
+
+TEST(ReadPage, ShowsTheAnswers) {
+  const std::string text = plain(read_page(with_answers(), {.width = 80, .coloured = false, .statistics = true}));
+  for (const char* part : {"after each layer", "embedding", "layer 0 ", "\" the\"", "88.2 %", "written by",
+                           "the logit of \" Mary\" less that of \" John\", 1.6", "layer 0 feed-forward    +4.000",
+                           "layer 0 head 1          -2.500"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  EXPECT_LT(text.find("feed-forward"), text.find("head 1          -2.5"));  // the strongest first
+  for (int width = 20; width < 120; width += 7)
+    for (const Line& line : read_page(with_answers(), {.width = width}).lines) EXPECT_LE(columns(line), width);
+}
+
 TEST(ReadCsv, NeedsWeightsAndHoldsThem) {
   ReadResult result = sample();
   Output out = Output::to_memory();
