@@ -16,7 +16,8 @@ std::map<std::string, std::set<Site>> sites_of_runs(const ExperimentRequest& req
   sites[kClean].insert(request.sites.begin(), request.sites.end());
   for (const auto& [name, ids] : request.runs) sites[name];
   const auto about_weights = [](const Edit& edit) { return PatternDistanceTap::about_weights(edit.site); };
-  if (std::any_of(request.edits.begin(), request.edits.end(), about_weights)) {
+  if (std::any_of(request.edits.begin(), request.edits.end(), about_weights) ||
+      std::any_of(request.receivers.begin(), request.receivers.end(), about_weights)) {
     const std::set<Site> pattern = PatternDistanceTap::sites();
     sites[kClean].insert(pattern.begin(), pattern.end());
   }
