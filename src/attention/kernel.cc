@@ -3,6 +3,11 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernel.cc"
 #include "hwy/foreach_target.h"
+// As in kernels/matmul.cc.
+#if HWY_TARGET == HWY_EMU128
+#pragma GCC push_options
+#pragma GCC optimize("Og")
+#endif
 
 #include "attention/forward-inl.h"
 #include "attention/read-inl.h"
@@ -17,6 +22,9 @@ using attention::Weigh;
 int VectorLanes() { return attention::kLanes; }
 }  // namespace regard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#if HWY_TARGET == HWY_EMU128
+#pragma GCC pop_options
+#endif
 
 #if HWY_ONCE
 namespace regard {

@@ -10,6 +10,11 @@
 #define HWY_TARGET_INCLUDE "kernels/matmul.cc"
 // clang-format off: foreach_target comes first
 #include "hwy/foreach_target.h"
+// Fully optimised, the emulated target takes most of the time that there is to compile this file; it is for tests.
+#if HWY_TARGET == HWY_EMU128
+#pragma GCC push_options
+#pragma GCC optimize("Og")
+#endif
 #include "kernels/chains-inl.h"
 #include "kernels/formats-inl.h"
 #include "kernels/panels-inl.h"
@@ -76,6 +81,9 @@ void Pack(const Matrix& w, std::byte* strips) {
 
 }  // namespace regard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#if HWY_TARGET == HWY_EMU128
+#pragma GCC pop_options
+#endif
 
 #if HWY_ONCE
 namespace regard {
