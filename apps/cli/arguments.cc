@@ -131,7 +131,7 @@ bool Arguments::parse(std::span<const std::string> words) {
                                    [](const std::string& word) { return word.size() > 1 && word[0] == '-'; });
   if (option == unknown.end())
     throw Error(ErrorCode::usage, fmt::format("unexpected \"{}\", regard {}", unknown.front(), parser_->verb),
-                "put a text of several words in quotes");
+                "after the model come options: a text goes after -p, in quotes");
   std::vector<std::string> names = {"--help"};
   for (const CLI::Option* known : app.get_options())
     for (const std::string& name : known->get_lnames()) names.push_back("--" + name);

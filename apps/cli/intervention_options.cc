@@ -69,7 +69,7 @@ void InterventionOptions::declare_metric(Arguments& arguments) {
   arguments.text("--metric", metric, "METRIC",
                  "what to measure: logit T, logprob T, diff T T, prob, rank, kl, tvd or jsd; T is an id or ' text' "
                  "(default: diff of the first and second choice)");
-  arguments.text("--token", token, "T", "measure logprob T");
+  arguments.text("--token", token, "T", "measure logprob T; most words begin with a space: \" Mary\"");
   arguments.text("--against", against, "T", "with --token A: measure diff A T");
   arguments.integer("--at", row, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max(),
                     "measure after this position instead of the last; -1 counts from the end");

@@ -125,10 +125,9 @@ Page patch_page(const PatchReport& report, const PatchPageOptions& options) {
   if (const auto& pattern = report.patch.pattern) {  // Jain & Wallace 2019: is attention explanation?
     page.add_line("  ");
     add_wrapped(page,
-                {piece("the weights that were changed moved by JSD " + plain_number(pattern->mean)),
-                 piece(fmt::format(" on average over {} row{} (at most {})", grouped(pattern->rows),
-                                   pattern->rows == 1 ? "" : "s", plain_number(pattern->max))),
-                 piece(", the output by TVD " + plain_number(d.tvd))},
+                {piece(fmt::format("weights moved by JSD {} over {} row{}, at most {};", plain_number(pattern->mean),
+                                   grouped(pattern->rows), pattern->rows == 1 ? "" : "s", plain_number(pattern->max))),
+                 piece(" the output by TVD " + plain_number(d.tvd))},
                 options.width, 2);
   }
   fit(page, options.width);

@@ -74,11 +74,10 @@ Page sweep_page(const SweepReport& report, double seconds, int width) {
   page.add_line();
   if (overflowed > 0)
     page.add_line(fmt::format("{} what-ifs overflowed: what they gave is not a number", grouped(overflowed)));
-  page.add_line(fmt::format("{} what-ifs in {:.1f} s; {} of them change nothing at all", grouped(report.what_ifs),
-                            seconds, grouped(none)),
-                kFaint);
+  const std::string idle = none > 0 ? fmt::format("; {} of them change nothing", grouped(none)) : "";
+  page.add_line(fmt::format("{} what-ifs in {:.1f} s{}", grouped(report.what_ifs), seconds, idle), kFaint);
   for (std::size_t e = 0; e < report.edits.size(); ++e)
-    page.add_line(fmt::format("{}: {} cells matched, {} changed", report.edits[e], grouped(report.receipts[e].matched),
+    page.add_line(fmt::format("{}: {} cells named, {} changed", report.edits[e], grouped(report.receipts[e].matched),
                               grouped(report.receipts[e].changed)),
                   kFaint);
   fit(page, width);
