@@ -3,6 +3,7 @@
 // null; floats carry 9 significant digits, which keeps every bit of an f32.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,7 @@ class JsonWriter {
   void member(std::string_view name, std::int64_t value) { key(name), integer(value); }
   void member(std::string_view name, std::int32_t value) { key(name), integer(value); }
   void member(std::string_view name, double value) { key(name), number(value); }
+  void member(std::string_view name, const std::optional<double>& value) { key(name), value ? number(*value) : null(); }
   void member(std::string_view name, bool value) { key(name), boolean(value); }
 
   // Ends the document with a line feed. The output's finish() stays with the caller.

@@ -10,15 +10,6 @@
 namespace regard {
 namespace {
 
-void optional_member(JsonWriter& json, std::string_view name, const std::optional<double>& value) {
-  json.key(name);
-  if (value) {
-    json.number(*value);
-  } else {
-    json.null();
-  }
-}
-
 void receipts(JsonWriter& json, std::string_view kind, std::span<const std::string> names,
               std::span<const Receipt> receipts) {
   json.begin_array();
@@ -59,8 +50,8 @@ void write_json(Output& out, const PatchReport& report) {
   json.member("base", patch.base);
   json.member("edited", patch.edited);
   json.member("effect", patch.edited - patch.base);
-  optional_member(json, "contrast", patch.contrast);
-  optional_member(json, "recovery", patch.recovery);
+  json.member("contrast", patch.contrast);
+  json.member("recovery", patch.recovery);
   json.key("receipts");
   receipts(json, "edit", report.edits, patch.receipts);
   json.key("to");

@@ -35,12 +35,7 @@ void write_json(Output& out, const SweepReport& report, std::optional<double> se
   json.key("effect");
   nested(json, report.effect, report.shape);
   json.member("what_ifs", report.what_ifs);
-  json.key("seconds");
-  if (seconds) {
-    json.number(*seconds);
-  } else {
-    json.null();
-  }
+  json.member("seconds", seconds);
   json.key("receipts");
   json.begin_array();
   for (std::size_t e = 0; e < report.edits.size(); ++e) {

@@ -34,12 +34,7 @@ void write_json(Output& out, const WhyReport& report) {
   json.member("metric", report.by.text);
   json.member("row", why.row);
   json.member("base", why.base);
-  json.key("contrast");
-  if (why.contrast) {
-    json.number(*why.contrast);
-  } else {
-    json.null();
-  }
+  json.member("contrast", why.contrast);
   write_candidates(json, report.next);
   json.key("attention_sink");
   if (report.sink) {
@@ -77,12 +72,7 @@ void write_json(Output& out, const WhyReport& report) {
   }
   json.end_object();
   json.member("what_ifs", why.what_ifs);
-  json.key("seconds");
-  if (report.seconds) {
-    json.number(*report.seconds);
-  } else {
-    json.null();
-  }
+  json.member("seconds", report.seconds);
   json.key("receipts");
   json.begin_array();
   for (const auto& [edit, receipt] : why.receipts) {

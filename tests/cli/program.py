@@ -3,12 +3,27 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
+import zipfile
 
 PROGRAM = os.environ["REGARD_PROGRAM"]
 MAKER = os.environ["REGARD_MODEL_MAKER"]
+
+
+def arrays(path):
+    """name -> (type, shape, bytes) of a .npz file."""
+    found = {}
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            data = archive.read(name)
+            assert data[:8] == b"\x93NUMPY\x01\x00"
+            length = struct.unpack("<H", data[8:10])[0]
+            header = eval(data[10:10 + length].decode())  # a Python dictionary, by the format's definition
+            found[name.removesuffix(".npy")] = (header["descr"], list(header["shape"]), data[10 + length:])
+    return found
 
 
 class Result:
@@ -65,3 +80,11 @@ class ProgramTest(unittest.TestCase):
         self.assertRegex(result.err, r"\Aregard: [^\n]+\n\Z")
         for part in parts:
             self.assertIn(part, result.err)
+
+    def assert_refused(self, status, cases):
+        """Each (words, part of the line) is refused so, and no file is left behind."""
+        before = sorted(os.listdir(self.folder))
+        for words, part in cases:
+            with self.subTest(words=words):
+                self.assert_one_line(self.run_program(*words), status, part)
+        self.assertEqual(sorted(os.listdir(self.folder)), before, "something was left behind")
