@@ -117,6 +117,31 @@ FAMILIES = {
                    eos_token_id=0, forced_eos_token_id=0, decoder_start_token_id=47),
 }
 
+# What weights are called in files that are found in the wild, for model.old.safetensors: names of before, buffers that
+# were weights once, tensors that nothing reads. By family: names to replace, and what else is there, per layer or once.
+TRIANGLE = lambda t: torch.ones(80, 80).tril()[None, None]
+FREQUENCIES = lambda t: 1 / 10000 ** (torch.arange(0, 8, 2) / 8)
+POSITIONS = lambda t: torch.arange(80)[None]
+OLD_NAMES = {
+    "gpt2": ({r"^transformer\.": ""}, {"h.{}.attn.bias": TRIANGLE, "h.{}.attn.masked_bias": lambda t: torch.tensor(-1e4)}),
+    "gpt_neo": ({}, {"transformer.h.{}.attn.attention.bias": TRIANGLE,
+                     "transformer.h.{}.attn.attention.masked_bias": lambda t: torch.tensor(-1e9)}),
+    "gpt_neox_serial": ({}, {"gpt_neox.layers.{}.attention.bias": TRIANGLE,
+                             "gpt_neox.layers.{}.attention.masked_bias": lambda t: torch.tensor(-1e9),
+                             "gpt_neox.layers.{}.attention.rotary_emb.inv_freq": FREQUENCIES}),
+    "llama_bias": ({}, {"model.layers.{}.self_attn.rotary_emb.inv_freq": FREQUENCIES}),
+    "opt": ({r"^model\.": ""}, {}),
+    "bert": ({r"LayerNorm\.weight$": "LayerNorm.gamma", r"LayerNorm\.bias$": "LayerNorm.beta"},
+             {"bert.embeddings.position_ids": POSITIONS, "bert.pooler.dense.weight": lambda t: torch.ones(16, 16),
+              "bert.pooler.dense.bias": lambda t: torch.ones(16),
+              "cls.seq_relationship.weight": lambda t: torch.ones(2, 16),
+              "cls.seq_relationship.bias": lambda t: torch.ones(2)}),
+    "roberta": ({}, {"roberta.embeddings.position_ids": POSITIONS}),
+    "t5": ({}, {"encoder.embed_tokens.weight": lambda t: t["shared.weight"].clone(),
+                "decoder.embed_tokens.weight": lambda t: t["shared.weight"].clone(),
+                "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": lambda t: torch.ones(32, 2)}),
+}
+
 # Where the sites are: per model_type, blocks by prefix of their values' names, and inside a block the modules whose
 # output is added to the residual. `down` is the module that mlp_post is the input of.
 LLAMA = dict(blocks={"blocks.": "model.layers."}, attn_out="self_attn.o_proj", mlp_out="mlp.down_proj",
@@ -366,6 +391,20 @@ def old_spelling(config):
     return old
 
 
+def old_names(name, tensors):
+    """The same weights as model.old.safetensors has them."""
+    replaced, added = OLD_NAMES[name]
+    old = {}
+    for key, value in tensors.items():
+        for now, before in replaced.items():
+            key = re.sub(now, before, key)
+        old[key] = value
+    for key, value in added.items():
+        for l in range(2 if "{}" in key else 1):
+            old[key.format(l)] = value(tensors)
+    return old
+
+
 def interleaved(x, dim):
     """Channels (or rows) of a head from halves, (0..D/2, D/2..D), to pairs, (0, D/2), (1, D/2 + 1), ..."""
     return x.unflatten(dim, (2, x.shape[dim] // 2)).transpose(dim, dim + 1).flatten(dim, dim + 1)
@@ -493,6 +532,15 @@ def make(name, model, dtype="float32", qk=1.5, old=False, minimind=0, **config_w
             again = run(pathlib.Path(other), model_class, inputs, wide=True)
             assert all(torch.equal(again[k], exact[k]) for k in exact), "the older words say something else"
         (target / "config.old.json").write_text(json.dumps(spelling, indent=2, sort_keys=True) + "\n")
+
+    if name in OLD_NAMES:
+        tensors = old_names(name, safetensors.torch.load_file(folder / "model.safetensors"))
+        safetensors.torch.save_file(tensors, target / "model.old.safetensors", metadata={"format": "pt"})
+        with tempfile.TemporaryDirectory() as other:
+            (pathlib.Path(other) / "config.json").write_bytes((folder / "config.json").read_bytes())
+            (pathlib.Path(other) / "model.safetensors").write_bytes((target / "model.old.safetensors").read_bytes())
+            again = run(pathlib.Path(other), model_class, inputs, wide=True)
+            assert all(torch.equal(again[k], exact[k]) for k in exact), "the older names hold something else"
 
     entropies = {k: torch.special.entr(v.clamp(min=1e-300)).sum(-1)[:, T // 2:] for k, v in exact.items() if "pattern" in k}
     stored = {k: packed(k, v, bidirectional) if "pattern" in k else v.contiguous() for k, v in exact.items()} | ids
