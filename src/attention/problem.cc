@@ -72,6 +72,13 @@ void check_bias(const Problem& problem, std::int64_t longest) {
   const char* axis_name[3] = {"row", "head", "key"};
   for (int axis = 0; axis < 3; ++axis) {
     // A broadcast axis (stride 0) may have any extent; the key axis may be longer than the sequences.
+    if (axis == 0 && problem.mask.bias_by_position) {
+      for (std::size_t r = 0; r < problem.rows.size(); ++r)
+        if (problem.rows[r].position < 0 || problem.rows[r].position >= bias.shape[0])
+          refuse(fmt::format("row {} is at position {}, the bias goes from 0 to {}", r, problem.rows[r].position,
+                             bias.shape[0] - 1));
+      continue;
+    }
     if (bias.stride[axis] == 0 && bias.shape[axis] >= std::min<std::int64_t>(1, wanted[axis])) continue;
     if (bias.shape[axis] == wanted[axis] || (axis == 2 && bias.shape[axis] > wanted[axis])) continue;
     refuse(

@@ -71,6 +71,9 @@ struct Mask {
   // Added to the score after the softcap: [rows, H, S], stride 0 where it is broadcast; data = null: none. -inf masks.
   // The key axis must reach the longest sequence.
   View<const float, 3> bias;
+  // The bias's first axis is the row's position instead of its number, from 0 on, of any extent: a bias that depends on
+  // key - position alone is then a table of T + S - 1 numbers per head, seen with strides -1 and 1 (never T x S).
+  bool bias_by_position = false;
 };
 
 struct Problem {

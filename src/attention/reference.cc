@@ -46,7 +46,7 @@ double score(const Problem& problem, std::int64_t r, std::int64_t h, std::int64_
   s *= problem.scale ? double{*problem.scale} : 1 / std::sqrt(static_cast<double>(channels));
   if (problem.softcap > 0) s = problem.softcap * std::tanh(s / problem.softcap);
   if (problem.mask.bias.data != nullptr) {
-    const double bias = problem.mask.bias(r, h, j);
+    const double bias = problem.mask.bias(problem.mask.bias_by_position ? problem.rows[r].position : r, h, j);
     if (bias == kMasked) return kMasked;
     s += bias;
   }

@@ -33,6 +33,19 @@ struct Relu {  // NaN stays
   HWY_INLINE V operator()(F32 d, V x) const { return MaxSecond(hn::Zero(d), x); }
 };
 
+// gpt-oss (openai/gpt-oss, torch/model.py, swiglu). NaN stays.
+HWY_INLINE void ClampedSwiglu(const float* gate, const float* up, float* y, std::int64_t n) {
+  const F32 d;
+  const V limit = hn::Set(d, 7.0f);
+  const auto at_most = [&](V x) { return hn::Neg(MaxSecond(hn::Neg(limit), hn::Neg(x))); };
+  ForVectors(n, [&](std::int64_t c, std::int64_t lanes) {
+    const V g = at_most(LoadChannels(d, gate + c, lanes));
+    const V u = MaxSecond(hn::Neg(limit), at_most(LoadChannels(d, up + c, lanes)));
+    const V swish = TimesSigmoid(d, g, hn::Mul(g, hn::Set(d, 1.702f)));
+    StoreChannels(hn::Mul(hn::Add(u, hn::Set(d, 1.0f)), swish), d, y + c, lanes);
+  });
+}
+
 // y = f(x), or y = f(x) * up.
 template <class F>
 HWY_INLINE void Map(const float* x, const float* up, float* y, std::int64_t n) {
@@ -60,6 +73,8 @@ void ActivateRow(Activation f, const float* x, const float* up, float* y, std::i
       return Map<GeluTanh>(x, up, y, n);
     case Activation::relu:
       return Map<Relu>(x, up, y, n);
+    case Activation::clamped_swiglu:
+      return ClampedSwiglu(x, up, y, n);
   }
 }
 
@@ -117,6 +132,7 @@ constexpr std::int64_t kCheap = 8;
 
 void activate(Activation f, View<const float, 2> x, View<float, 2> y) {
   require_same_rows("activate", x, y);
+  if (f == Activation::clamped_swiglu) throw Error(ErrorCode::bad_input, "activate: clamped_swiglu needs a gate");
   const auto row = HWY_DYNAMIC_DISPATCH(ActivateRow);
   for_row_pieces(x.shape[0], x.shape[1], [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) row(f, x[r].data, nullptr, y[r].data, x.shape[1]);

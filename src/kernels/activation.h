@@ -7,9 +7,10 @@
 
 namespace regard {
 
-enum class Activation { silu, gelu_erf, gelu_tanh, relu };
+// clamped_swiglu (gpt-oss) is gated only: with g = min(gate, 7), u = clamp(up, -7, 7): (u + 1) g sigmoid(1.702 g).
+enum class Activation { silu, gelu_erf, gelu_tanh, relu, clamped_swiglu };
 
-// y = f(x) elementwise, [R, F], inner strides 1; x and y may be the same memory.
+// y = f(x) elementwise, [R, F], inner strides 1; x and y may be the same memory. Error{bad_input} for clamped_swiglu.
 void activate(Activation f, View<const float, 2> x, View<float, 2> y);
 // y = f(gate) * up (SwiGLU / GeGLU); y may be gate or up.
 void activate_gated(Activation f, View<const float, 2> gate, View<const float, 2> up, View<float, 2> y);

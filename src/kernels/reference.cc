@@ -20,6 +20,9 @@ Real activation(Activation f, Real x) {
     }
     case Activation::relu:
       return x < 0 ? 0 : x;
+    case Activation::clamped_swiglu:  // of the gate: (up + 1) times this
+      x = x > 7 ? 7 : x;
+      return x / (1 + std::exp(Real(-1.702) * x));
   }
   return std::numeric_limits<Real>::quiet_NaN();
 }
@@ -29,7 +32,9 @@ void activate(Activation f, View<const float, 2> x, View<const float, 2> up, Vie
   for (std::int64_t r = 0; r < x.shape[0]; ++r) {
     for (std::int64_t c = 0; c < x.shape[1]; ++c) {
       y(r, c) = activation(f, Real(x(r, c)));
-      if (up.data != nullptr) y(r, c) *= up(r, c);
+      if (up.data == nullptr) continue;
+      const Real factor = up(r, c);
+      y(r, c) *= f == Activation::clamped_swiglu ? std::clamp(factor, Real(-7), Real(7)) + 1 : factor;
     }
   }
 }

@@ -49,27 +49,38 @@ Blocks::Blocks(const Model& model, State& state, KeyStore& keys, Tap* tap)
 // A transformer layer.
 void Blocks::run(std::int64_t l, Stream& stream, const std::vector<std::int64_t>* kept) {
   const Layer& layer = model_.layers()[l];
-  const auto normed = place(state_.scratch.normed, std::ssize(stream.rows), config_.width);
+  const bool after = config_.norm_place == NormPlace::after;
 
   announce(Site::resid_pre, l, stream.rows, by_head(stream.resid, 1));
-  apply(layer.attention_norm, config_, stream.resid, normed);
-  const auto z = attention(l, stream, normed, kept);
+  const auto z = attention(l, stream, enter(layer.attention_norm, stream.resid), kept);
   const auto branch = place(state_.scratch.branch, std::ssize(stream.rows), config_.width);
   apply(layer.o, z, branch);
-  if (config_.post_norms) apply(layer.post_attention_norm, config_, branch, branch);
+  leave(layer.post_attention_norm, branch);
   announce(Site::attn_out, l, stream.rows, by_head(branch, 1));
+  View<float, 2> normed;
+  if (config_.parallel_branches) normed = enter(layer.mlp_norm, stream.resid);
   add(branch, stream.resid);
   announce(Site::resid_mid, l, stream.rows, by_head(stream.resid, 1));
 
-  const auto normed_again = place(state_.scratch.normed, std::ssize(stream.rows), config_.width);
-  apply(layer.mlp_norm, config_, stream.resid, normed_again);
-  const auto hidden = feed_forward(layer, normed_again);
-  announce(Site::mlp_post, l, stream.rows, by_head(hidden, 1));
-  apply(layer.down, hidden, branch);
-  if (config_.post_norms) apply(layer.post_mlp_norm, config_, branch, branch);
+  if (after) apply(layer.attention_norm, config_, stream.resid, stream.resid);
+  if (!config_.parallel_branches) normed = enter(layer.mlp_norm, stream.resid);
+  feed_forward(l, stream, normed, branch);
+  leave(layer.post_mlp_norm, branch);
   announce(Site::mlp_out, l, stream.rows, by_head(branch, 1));
   add(branch, stream.resid);
+  if (after) apply(layer.mlp_norm, config_, stream.resid, stream.resid);
   announce(Site::resid_post, l, stream.rows, by_head(stream.resid, 1));
+}
+
+// What a branch reads of the residual: normed, or as it is where the norm comes after the branch. A copy either way.
+View<float, 2> Blocks::enter(const Norm& norm, View<const float, 2> resid) {
+  const auto normed = place(state_.scratch.normed, resid.shape[0], config_.width);
+  apply(config_.norm_place == NormPlace::after ? Norm() : norm, config_, resid, normed);
+  return normed;
+}
+
+void Blocks::leave(const Norm& norm, View<float, 2> branch) {
+  if (config_.norm_place == NormPlace::around) apply(norm, config_, branch, branch);
 }
 
 // Keys, values and queries; rotary; what every head read. Gives z [kept rows, H * E].
@@ -118,7 +129,7 @@ void Blocks::read_and_mix(std::int64_t l, const Stream& stream, View<const float
   s.query_rows.clear();
   for (const Row& row : stream.rows) s.query_rows.push_back({row.sequence, 0, row.position});
   const std::vector<Sequence> sequences = keys_.sequences(l);
-  Problem problem = attention_problem(config_, l);
+  Problem problem = attention_problem(model_, l);
   problem.q = q;
   problem.rows = s.query_rows;
   problem.sequences = sequences;
@@ -146,16 +157,47 @@ void Blocks::read_and_mix(std::int64_t l, const Stream& stream, View<const float
     read(problem, softmax, readers);
 }
 
+void Blocks::feed_forward(std::int64_t l, const Stream& stream, View<const float, 2> normed, View<float, 2> branch) {
+  const Layer& layer = model_.layers()[l];
+  if (!layer.experts.empty()) return mixture(layer, normed, branch);
+  const auto hidden = activated(layer.mlp, normed);
+  announce(Site::mlp_post, l, stream.rows, by_head(hidden, 1));
+  apply(layer.mlp.down, hidden, branch);
+}
+
 // f(gate) * up, or f(up).
-View<float, 2> Blocks::feed_forward(const Layer& layer, View<const float, 2> normed) {
-  const auto up = project(layer.up, normed, state_.scratch.up);
+View<float, 2> Blocks::activated(const FeedForward& mlp, View<const float, 2> normed) {
+  const auto up = project(mlp.up, normed, state_.scratch.up);
   if (!config_.gated) {
     activate(config_.activation, up, up);
     return up;
   }
-  const auto gate = project(layer.gate, normed, state_.scratch.gate);
+  const auto gate = project(mlp.gate, normed, state_.scratch.gate);
   activate_gated(config_.activation, gate, up, gate);
   return gate;
+}
+
+// Each expert on the rows that take it. A row's experts are added in ascending order, whatever rows pass with it.
+void Blocks::mixture(const Layer& layer, View<const float, 2> normed, View<float, 2> branch) {
+  Scratch& s = state_.scratch;
+  const std::int64_t rows = normed.shape[0], C = config_.width, used = config_.mixture.used;
+  const Routes routes = regard::routes(config_.mixture, project(layer.router, normed, s.router));
+  for (std::int64_t r = 0; r < rows; ++r) std::fill_n(&branch(r, 0), C, 0.0f);
+  std::vector<std::int64_t> taken;  // places in routes
+  for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+    taken.clear();
+    for (std::int64_t i = 0; i < rows * used; ++i)
+      if (routes.expert[i] == static_cast<std::int32_t>(e)) taken.push_back(i);
+    if (taken.empty()) continue;
+    const std::int64_t n = std::ssize(taken);
+    const auto in = place(s.expert_in, n, C), out = place(s.expert_out, n, C);
+    for (std::int64_t i = 0; i < n; ++i) std::copy_n(&normed(taken[i] / used, 0), C, &in(i, 0));
+    apply(layer.experts[e].down, activated(layer.experts[e], in), out);
+    for (std::int64_t i = 0; i < n; ++i) {
+      float* sum = &branch(taken[i] / used, 0);
+      for (std::int64_t c = 0; c < C; ++c) sum[c] += routes.weight[taken[i]] * out(i, c);
+    }
+  }
 }
 
 // What each head alone adds to attn_out: W_O times z with every other head at zero, in the same order of sums as

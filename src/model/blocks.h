@@ -40,7 +40,11 @@ class Blocks {
  private:
   View<float, 2> attention(std::int64_t l, Stream& stream, View<float, 2> normed,
                            const std::vector<std::int64_t>* kept);
-  View<float, 2> feed_forward(const Layer& layer, View<const float, 2> normed);
+  View<float, 2> enter(const Norm& norm, View<const float, 2> resid);
+  void leave(const Norm& norm, View<float, 2> branch);
+  void feed_forward(std::int64_t l, const Stream& stream, View<const float, 2> normed, View<float, 2> branch);
+  View<float, 2> activated(const FeedForward& mlp, View<const float, 2> normed);
+  void mixture(const Layer& layer, View<const float, 2> normed, View<float, 2> branch);
   void read_and_mix(std::int64_t l, const Stream& stream, View<const float, 3> q, View<float, 3> z);
   void rotate(std::int64_t l, View<float, 3> x, std::span<const Row> rows);
   void announce(Site site, std::int64_t l, std::span<const Row> rows, View<float, 3> value);

@@ -59,11 +59,34 @@ void forward(const Model& model, State& state, std::span<const Row> rows, View<f
   for (int s = 0; s < state.cache.sequences(); ++s) state.cache.set_length(s, lengths[s]);
 }
 
+namespace {
+
+// y[r] += row `index(r)` of the table, dequantised.
+template <class Index>
+void add_rows(const Matrix& table, View<float, 2> y, const Index& index) {
+  std::vector<float> row(static_cast<std::size_t>(table.cols));
+  for (std::int64_t r = 0; r < y.shape[0]; ++r) {
+    dequantize(table, index(r), 0, table.cols, row.data());
+    add(View<const float, 2>(row.data(), {1, table.cols}), y.slice(r, r + 1));
+  }
+}
+
+}  // namespace
+
 void embed(const Model& model, std::span<const Row> rows, View<float, 2> resid) {
-  const ModelConfig& config = model.config();
-  for (std::int64_t r = 0; r < std::ssize(rows); ++r)
-    dequantize(model.embedding(), rows[r].token, 0, config.width, &resid(r, 0));
-  if (config.embedding_scale != 1) scale(config.embedding_scale, resid);
+  const ModelConfig& c = model.config();
+  const Embedding& e = model.embedding();
+  const std::int64_t n = std::ssize(rows);
+  Tensor<float, 2> narrow;  // where a projection follows
+  if (e.projection.weight.data != nullptr) narrow = Tensor<float, 2>({n, c.embedding_width});
+  const View<float, 2> to = narrow.size() > 0 ? narrow.view() : resid.slice(0, n);
+  for (std::int64_t r = 0; r < n; ++r) dequantize(e.tokens, rows[r].token, 0, c.embedding_width, &to(r, 0));
+  if (c.embedding_scale != 1) scale(c.embedding_scale, to);
+  if (narrow.size() > 0) apply(e.projection, narrow.view(), resid.slice(0, n));
+  if (!e.type.empty()) add_bias(e.type.data(), resid.slice(0, n));
+  if (c.position_table)
+    add_rows(e.positions, resid.slice(0, n), [&](std::int64_t r) { return rows[r].position + c.position_offset; });
+  if (c.embedding_norm) apply(e.norm, c, resid.slice(0, n), resid.slice(0, n));
 }
 
 namespace {
@@ -80,30 +103,55 @@ void cap(float softcap, View<float, 2> x) {
 
 }  // namespace
 
-void logits(const Model& model, View<const float, 2> resid, View<float, 2> out) {
+namespace {
+
+// What the unembedding reads: [R, embedding width].
+Tensor<float, 2> before_logits(const Model& model, View<const float, 2> resid) {
   const ModelConfig& c = model.config();
-  Tensor<float, 2> normed({resid.shape[0], c.width});
-  apply(model.final_norm(), c, resid, normed.view());
-  apply(model.head(), normed.view(), out);
-  cap(c.logit_softcap, out);
+  const Head& head = model.head();
+  if (head.logits.weight.data == nullptr)
+    throw Error(ErrorCode::unsupported, "this model has no head that says tokens, so there are no logits",
+                "look at what it reads (regard read), or use a model with a language-model head");
+  Tensor<float, 2> x({resid.shape[0], c.width});
+  apply(head.final_norm, c, resid, x.view());
+  if (head.transform.weight.data != nullptr) {
+    Tensor<float, 2> y({resid.shape[0], c.width});
+    apply(head.transform, x.view(), y.view());
+    activate(c.head_activation, y.view(), y.view());
+    apply(head.transform_norm, c, y.view(), y.view());
+    x = std::move(y);
+  }
+  if (head.projection.weight.data != nullptr) {
+    Tensor<float, 2> y({resid.shape[0], c.embedding_width});
+    apply(head.projection, x.view(), y.view());
+    x = std::move(y);
+  }
+  return x;
+}
+
+}  // namespace
+
+void logits(const Model& model, View<const float, 2> resid, View<float, 2> out) {
+  const Tensor<float, 2> x = before_logits(model, resid);
+  apply(model.head().logits, x.view(), out);
+  cap(model.config().logit_softcap, out);
 }
 
 void logits_of(const Model& model, View<const float, 2> resid, std::span<const std::int32_t> tokens,
                View<float, 2> out) {
-  const ModelConfig& c = model.config();
   const std::int64_t rows = resid.shape[0];
-  Tensor<float, 2> normed({rows, c.width}), column({rows, 1});
-  apply(model.final_norm(), c, resid, normed.view());
-  Matrix one = model.head().weight;  // a row of the unembedding at a time
+  const Tensor<float, 2> x = before_logits(model, resid);
+  const Linear& unembedding = model.head().logits;
+  Tensor<float, 2> column({rows, 1});
+  Matrix one = unembedding.weight;  // a row of the unembedding at a time
   one.rows = 1;
   for (std::size_t t = 0; t < tokens.size(); ++t) {
-    one.data = model.head().weight.row(tokens[t]);
-    matmul(one, normed.view(), column.view());
-    const float* bias = model.head().bias.empty() ? nullptr : &model.head().bias[tokens[t]];
-    if (bias != nullptr) add_bias(bias, column.view());
+    one.data = unembedding.weight.row(tokens[t]);
+    matmul(one, x.view(), column.view());
+    if (!unembedding.bias.empty()) add_bias(&unembedding.bias[tokens[t]], column.view());
     for (std::int64_t r = 0; r < rows; ++r) out(r, static_cast<std::int64_t>(t)) = column(r, 0);
   }
-  cap(c.logit_softcap, out);
+  cap(model.config().logit_softcap, out);
 }
 
 Tensor<float, 2> feed(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence,
@@ -117,12 +165,17 @@ Tensor<float, 2> feed(const Model& model, State& state, std::span<const std::int
                 fmt::format("a text of {} tokens is longer than the model's context of {}", start + total,
                             model.config().context),
                 "shorten it");
-  Tensor<float, 2> resid({std::min(options.chunk, total), width});
+  if (!model.config().causal && start > 0)
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("{} reads in both directions: a text cannot be continued, only read whole", model.config().family));
+  const std::int64_t chunk = model.config().causal ? options.chunk : total;
+  Tensor<float, 2> resid({std::min(chunk, total), width});
   const bool looked_at = options.tap != nullptr || options.on_rows;
   std::vector<Row> rows;
   std::int64_t n = 0;
   for (std::int64_t first = 0; first < total; first += n) {
-    n = std::min(options.chunk, total - first);
+    n = std::min(chunk, total - first);
     rows.clear();
     for (std::int64_t i = first; i < first + n; ++i) rows.push_back({ids[i], sequence, start + i});
     const auto part = resid.view().slice(0, n);
@@ -153,8 +206,11 @@ void TokenLogprobs::rows(std::int64_t first, View<const float, 2> resid) {
   for (std::int64_t t = first; t < end; t += kRows) {
     const std::int64_t n = std::min(kRows, end - t);
     logits(model_, resid.slice(t - first, t - first + n), out.view().slice(0, n));
-    parallel_for(n,
-                 [&](std::int64_t r, int) { values_[t + r] = out(r, ids_[t + r + 1]) - log_sum_exp(&out(r, 0), V); });
+    parallel_for(n, [&](std::int64_t r, int) {
+      log_softmax(&out(r, 0), &out(r, 0),
+                  V);  // closer to the truth than taking log-sum-exp off, where logits are large
+      values_[t + r] = out(r, ids_[t + r + 1]);
+    });
   }
 }
 

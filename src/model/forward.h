@@ -34,7 +34,8 @@ void logits_of(const Model& model, View<const float, 2> resid, std::span<const s
                View<float, 2> out);
 
 struct FeedOptions {
-  std::int64_t chunk = 512;  // rows per forward pass: bounds memory, never changes a bit
+  std::int64_t chunk = 512;  // rows per forward pass: bounds memory, never changes a bit (a text that is read in both
+                             // directions passes whole)
   Tap* tap = nullptr;
   Progress* progress = nullptr;  // told rows done
   // Final residuals of rows [first, first + n), chunk by chunk.

@@ -2,6 +2,7 @@
 // The parts that blocks and the unembedding are made of.
 
 #include <cstdint>
+#include <vector>
 
 #include "attention/problem.h"
 #include "model/model.h"
@@ -13,7 +14,13 @@ namespace regard {
 void apply(const Linear& linear, View<const float, 2> x, View<float, 2> y);
 // x, y: [R, C]; may be the same memory.
 void apply(const Norm& norm, const ModelConfig& config, View<const float, 2> x, View<float, 2> y);
+// Router logits [R, experts] -> which experts each row takes (ascending) and with what weights: [R * used] each.
+struct Routes {
+  std::vector<std::int32_t> expert;
+  std::vector<float> weight;
+};
+Routes routes(const Mixture& mixture, View<const float, 2> logits);
 // A layer's attention without what a pass brings: queries, rows, sequences.
-Problem attention_problem(const ModelConfig& config, std::int64_t layer);
+Problem attention_problem(const Model& model, std::int64_t layer);
 
 }  // namespace regard

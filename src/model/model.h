@@ -22,18 +22,43 @@ struct Linear {
   PackedMatrix packed;      // strips is null unless the model was packed
 };
 
-// The scale (and shift) of a norm.
+// The scale (and shift) of a norm; without a weight it changes nothing.
 struct Norm {
   std::vector<float> weight;  // [C]; empty where the family has no such norm
   std::vector<float> bias;    // [C] or empty
 };
 
+struct FeedForward {
+  Linear gate, up, down;  // gate.weight.data is null where it has none
+};
+
 struct Layer {
-  Norm attention_norm, mlp_norm;
-  Norm post_attention_norm, post_mlp_norm;  // Gemma
+  Norm attention_norm, mlp_norm;            // before the branches, or behind them (NormPlace::after)
+  Norm post_attention_norm, post_mlp_norm;  // NormPlace::around
   Norm query_norm, key_norm;                // per head, [D]
   Linear q, k, v, o;
-  Linear gate, up, down;  // gate.weight.data is null where the feed-forward has none
+  std::vector<float> sinks;  // [H] or empty
+  FeedForward mlp;
+  Linear router;                     // [experts, C] of a mixture, which has `experts` instead of `mlp`
+  std::vector<FeedForward> experts;  // or empty
+};
+
+// What turns tokens into what the first block reads.
+struct Embedding {
+  Matrix tokens;            // [V, embedding width]
+  Linear projection;        // [C, embedding width], where the widths differ
+  Matrix positions;         // [rows, C], where there is a table
+  std::vector<float> type;  // [C] the row of token type 0, or empty
+  Norm norm;
+};
+
+// What turns a final residual into logits.
+struct Head {
+  Norm final_norm;
+  Linear projection;  // [embedding width, C], where the widths differ
+  Linear transform;   // [C, C] then the activation and transform_norm (BERT)
+  Norm transform_norm;
+  Linear logits;  // [V, embedding width]; weight.data is null where the model has none
 };
 
 // Whether quantised matrices are held packed too (kernels/packed.h): worth it where many single rows will go through,
@@ -51,10 +76,9 @@ class Model {
   const Checkpoint& checkpoint() const { return checkpoint_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
-  const Matrix& embedding() const { return embedding_; }  // [V, C]
+  const Embedding& embedding() const { return embedding_; }
   const std::vector<Layer>& layers() const { return layers_; }
-  const Norm& final_norm() const { return final_norm_; }
-  const Linear& head() const { return head_; }  // [V, C]
+  const Head& head() const { return head_; }
   // Packs what can be packed (Packing::all); takes bytes_to_pack() beside the mapped files.
   void pack();
   std::int64_t bytes_to_pack() const;
@@ -64,10 +88,9 @@ class Model {
  private:
   Checkpoint checkpoint_;  // keeps the mapped files alive
   Tokenizer tokenizer_;
-  Matrix embedding_;
+  Embedding embedding_;
   std::vector<Layer> layers_;
-  Norm final_norm_;
-  Linear head_;
+  Head head_;
   Buffer<std::byte> packed_;
 };
 

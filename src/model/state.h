@@ -45,7 +45,7 @@ class KeyValueCache {
 
 // Memory that one forward pass needs and the next may use again.
 struct Scratch {
-  std::vector<float> normed, q, k, v, z, branch, gate, up, result;
+  std::vector<float> normed, q, k, v, z, branch, gate, up, result, router, expert_in, expert_out;
   std::vector<RowSoftmax> softmax;
   std::vector<QueryRow> query_rows;
   std::vector<std::int64_t> positions;

@@ -21,7 +21,7 @@ double dot(const double* a, const float* b, std::int64_t n) {
 DirectEffectsTap::DirectEffectsTap(const Model& model, std::vector<std::int64_t> rows, int sequence)
     : model_(model), rows_(std::move(rows)), sequence_(sequence), passed_(rows_.size()) {
   const ModelConfig& c = model.config();
-  if (c.post_norms)
+  if (c.norm_place != NormPlace::before)
     throw Error(ErrorCode::unsupported,
                 fmt::format("direct effects of {} are not known: a norm after attention joins its heads", c.family));
   const std::int64_t R = std::ssize(rows_);
@@ -95,12 +95,12 @@ void DirectEffectsTap::add(DirectEffects& e, std::span<const std::int64_t> indic
   const auto add_row = [&](std::int32_t id, double sign) {
     if (id < 0 || id >= c.vocabulary)
       throw Error(ErrorCode::bad_input, fmt::format("token id {} is outside the vocabulary of {}", id, c.vocabulary));
-    dequantize(model_.head().weight, id, 0, C, row.data());
+    dequantize(model_.head().logits.weight, id, 0, C, row.data());
     for (std::int64_t i = 0; i < C; ++i) difference[i] += sign * row[i];
   };
   add_row(token, 1);
   if (against) add_row(*against, -1);
-  const Norm& norm = model_.final_norm();
+  const Norm& norm = model_.head().final_norm;
   std::vector<double> direction(static_cast<std::size_t>(C));
   double mean_direction = 0;
   for (std::int64_t i = 0; i < C; ++i) {

@@ -27,7 +27,7 @@ FlowTap::FlowTap(const Model& model, std::int64_t tokens, std::vector<std::int64
                  std::vector<std::int64_t> rows, int sequence)
     : model_(model), layers_(std::move(layers)), rows_(std::move(rows)) {
   const ModelConfig& c = model.config();
-  if (c.post_norms)
+  if (c.norm_place != NormPlace::before)
     throw Error(ErrorCode::unsupported,
                 fmt::format("information flow of {} is not known: a norm follows its attention", c.family));
   const std::int64_t L = std::ssize(layers_), R = std::ssize(rows_);

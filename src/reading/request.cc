@@ -68,7 +68,7 @@ const StatisticInfo& info(Statistic statistic) {
 }
 
 bool is_known(Statistic statistic, const ModelConfig& config) {
-  return !config.post_norms ||
+  return config.norm_place == NormPlace::before ||
          (statistic != Statistic::mixing && statistic != Statistic::flow && statistic != Statistic::direct);
 }
 

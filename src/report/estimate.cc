@@ -12,7 +12,7 @@ namespace {
 
 // Multiply-adds per second of the densest part of the model, on the threads and the target in force.
 double rate(const Model& model) {
-  const Matrix& matrix = model.layers().front().up.weight;
+  const Matrix& matrix = model.layers().front().o.weight;
   constexpr std::int64_t kRows = 256;
   const Tensor<float, 2> x({kRows, matrix.cols});
   Tensor<float, 2> y({kRows, matrix.rows});

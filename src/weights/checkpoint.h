@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/matmul.h"
+#include "tensor/buffer.h"
 #include "text/tokenizer_spec.h"
 #include "weights/mapped_file.h"
 #include "weights/model_config.h"
@@ -29,6 +30,8 @@ struct Checkpoint {
   // calls for.
   std::map<std::string, Matrix, std::less<>> matrices;
   std::vector<std::shared_ptr<MappedFile>> mappings;  // what the matrices point into
+  // And what had to be laid out anew, with the stored bytes of every number; narrow floats are widened (float8.h).
+  std::vector<std::shared_ptr<Buffer<std::byte>>> reordered;
   std::vector<std::string> files;
   std::int64_t bytes = 0;            // of all files
   std::map<DType, StoredAs> stored;  // what the weights are stored as
@@ -39,8 +42,9 @@ struct Checkpoint {
   void check_intact() const;
 };
 
-// `path`: a .gguf file (the first one of a split set loads them all). Errors: not_found, io, bad_input, unsupported (an
-// architecture, tensor type or metadata key that regard does not know how to compute, by name).
+// `path`: a .gguf file (the first one of a split set loads them all), or a Hugging Face folder (config.json,
+// safetensors, a tokenizer). Errors: not_found, io, bad_input, unsupported (an architecture, tensor type or key of the
+// configuration that regard does not know how to compute, by name).
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
 // The tokenizer alone, for a file of any architecture.

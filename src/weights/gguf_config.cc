@@ -5,16 +5,15 @@
 #include <cmath>
 
 #include "tensor/error.h"
+#include "weights/gguf_keys.h"
 
 namespace regard {
 
 namespace {
 
-constexpr std::int64_t kLargest = 1 << 30;  // of any extent: products of two cannot wrap
-
 constexpr std::int64_t kQuantization = 2;  // of the block types' layout (ggml.h, GGML_QNT_VERSION)
 
-// Everything that a `llama` file may say and that is either used below or changes no number: anything else is refused.
+// What a file of any architecture may say and that is either used below or changes no number.
 constexpr std::array<std::string_view, 26> kUnderstood = {
     "attention.causal",
     "attention.head_count",
@@ -44,63 +43,7 @@ constexpr std::array<std::string_view, 26> kUnderstood = {
     "vocab_size",
 };
 
-class Keys {
- public:
-  explicit Keys(const GgufFile& gguf) : gguf_(gguf), prefix_(std::string(gguf.string("general.architecture")) + ".") {}
-
-  std::string name(std::string_view key) const { return prefix_ + std::string(key); }
-  [[noreturn]] void bad(std::string_view key, std::string_view what) const {
-    throw Error(ErrorCode::bad_input, fmt::format("{}: {} {}", gguf_.file, in_quotes(name(key)), what));
-  }
-  [[noreturn]] void refuse(std::string_view key, std::string_view what) const {
-    throw Error(ErrorCode::unsupported, fmt::format("{}: {} {}", gguf_.file, in_quotes(name(key)), what));
-  }
-
-  // A number of things, at least 1. Per-layer lists count if all layers say the same.
-  std::optional<std::int64_t> find_extent(std::string_view key, std::int64_t layers = 0) const {
-    const std::string full = name(key);
-    const auto found = gguf_.metadata.find(full);
-    if (found == gguf_.metadata.end()) return std::nullopt;
-    std::int64_t value = 0;
-    if (layers > 0 && found->second.type == GgufType::array) {
-      const std::vector<std::int64_t> list = *gguf_.find_integers(full);
-      if (static_cast<std::int64_t>(list.size()) != layers)
-        bad(key, fmt::format("has {} elements for {} layers", list.size(), layers));
-      value = list[0];
-      if (std::count(list.begin(), list.end(), value) != layers)
-        refuse(key, "differs between layers, which is not supported");
-    } else {
-      value = *gguf_.find_integer(full);
-    }
-    if (value < 1 || value > kLargest) bad(key, fmt::format("is {}; it should be 1 or more, and sane", value));
-    return value;
-  }
-  std::int64_t extent(std::string_view key, std::int64_t layers = 0) const {
-    const std::optional<std::int64_t> value = find_extent(key, layers);
-    if (!value) bad(key, "is missing");
-    return *value;
-  }
-  std::optional<double> find_positive(std::string_view key) const {
-    const std::optional<double> value = gguf_.find_number(name(key));
-    if (value && !(std::isfinite(*value) && *value > 0))
-      bad(key, fmt::format("is {}; it should be positive and finite", *value));
-    return value;
-  }
-  void refuse_unknown() const {
-    for (auto at = gguf_.metadata.lower_bound(prefix_); at != gguf_.metadata.end() && at->first.starts_with(prefix_);
-         ++at) {
-      const std::string_view key = std::string_view(at->first).substr(prefix_.size());
-      if (std::find(kUnderstood.begin(), kUnderstood.end(), key) == kUnderstood.end())
-        refuse(key, "is not understood; as it may change the result, it is not ignored");
-    }
-  }
-
- private:
-  const GgufFile& gguf_;
-  std::string prefix_;
-};
-
-void read_rope_scaling(const GgufFile& gguf, const Keys& keys, RotaryConfig& rotary) {
+void read_rope_scaling(const GgufFile& gguf, const GgufKeys& keys, RotaryConfig& rotary) {
   const std::string_view type = gguf.find_string(keys.name("rope.scaling.type")).value_or("");
   rotary.factor = keys.find_positive("rope.scaling.factor").value_or(1);
   if (type.empty()) {
@@ -124,13 +67,83 @@ void read_rope_scaling(const GgufFile& gguf, const Keys& keys, RotaryConfig& rot
   }
 }
 
-// Mixtures of experts, masks and scales that some descendants of Llama have, under the same architecture name.
-void refuse_other_mathematics(const GgufFile& gguf, const Keys& keys) {
-  keys.refuse_unknown();
+// Layer l reads its whole text where (l + 1) % every == 0, the others a window.
+void alternate_windows(ModelConfig& c, std::int64_t every) {
+  for (std::int64_t l = 0; l < c.layers; ++l)
+    if ((l + 1) % every == 0) c.window[static_cast<std::size_t>(l)] = 0;
+}
+
+void no_change(const GgufKeys&, ModelConfig&) {}
+
+// q and k rows are stored permuted for it (conversion/llama.py, permute).
+void llama(const GgufKeys&, ModelConfig& c) { c.rotary_global.pairs = c.rotary_local.pairs = RotaryPairs::interleaved; }
+
+void qwen3(const GgufKeys&, ModelConfig& c) { c.query_key_norm = true; }
+
+// Norm weights are stored with their 1 added (conversion/gemma.py). Embeddings are scaled in f32, as the rows they
+// scale were widened: a quantised file does not say what they were.
+void gemma(ModelConfig& c, std::int64_t layers_of_27b) {
+  c.norm_place = NormPlace::around;
+  c.activation = Activation::gelu_tanh;
+  c.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(c.width)));
+  // Files do not carry query_pre_attn_scalar: it is D, but width / H in the 27B models (llama.cpp, llama-model.cpp).
+  if (c.layers == layers_of_27b)
+    c.attention_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c.width / c.heads)));
+}
+
+void gemma2(const GgufKeys& keys, ModelConfig& c) {
+  gemma(c, 46);
+  c.attention_softcap = static_cast<float>(keys.find_positive("attn_logit_softcapping").value_or(50));
+  c.logit_softcap = static_cast<float>(keys.find_positive("final_logit_softcapping").value_or(30));
+  alternate_windows(c, 2);
+}
+
+void gemma3(const GgufKeys& keys, ModelConfig& c) {
+  gemma(c, 62);
+  c.query_key_norm = true;
+  if (const auto cap = keys.find_positive("final_logit_softcapping")) c.logit_softcap = static_cast<float>(*cap);
+  alternate_windows(c, keys.find_extent("attention.sliding_window_pattern").value_or(6));
+  const RotaryConfig global = c.rotary_global;
+  c.rotary_local = RotaryConfig();  // its own base, never stretched
+  c.rotary_local.dim = global.dim;
+  c.rotary_local.context = global.context;
+  c.rotary_local.base = keys.find_positive("rope.freq_base_swa").value_or(10000);
+}
+
+constexpr std::string_view kNothing[] = {"attention.causal"};
+constexpr std::string_view kGemma2[] = {"attn_logit_softcapping", "final_logit_softcapping"};
+constexpr std::string_view kGemma3[] = {"attention.sliding_window_pattern", "final_logit_softcapping",
+                                        "rope.freq_base_swa"};
+
+struct GgufFamily {
+  std::string_view architecture;
+  std::span<const std::string_view> keys;            // understood beside kUnderstood
+  void (*fill)(const GgufKeys& keys, ModelConfig&);  // in what it differs from the plain family
+};
+
+// Rotary pairs are (i, i + D/2) but where said; every linear layer may have a bias; a head that is not there is tied.
+constexpr GgufFamily kFamilies[] = {
+    {"llama", kNothing, llama},  {"qwen2", kNothing, no_change}, {"qwen3", kNothing, qwen3},
+    {"gemma2", kGemma2, gemma2}, {"gemma3", kGemma3, gemma3},
+};
+
+const GgufFamily& family_of(const GgufFile& gguf, std::string_view architecture) {
+  std::string known;
+  for (const GgufFamily& family : kFamilies) {
+    if (family.architecture == architecture) return family;
+    known += fmt::format("{}{}", known.empty() ? "" : " ", family.architecture);
+  }
+  throw Error(ErrorCode::unsupported,
+              fmt::format("{}: the architecture {} is not supported", gguf.file, in_quotes(architecture)),
+              fmt::format("its tokens can be looked at: regard tokens; GGUF architectures that can be run: {}", known));
+}
+
+// Mixtures of experts and masks that some descendants have, under the same architecture name.
+void refuse_other_mathematics(const GgufKeys& keys) {
   for (const std::string_view key : {"expert_count", "expert_used_count"})
-    if (gguf.find_integer(keys.name(key)).value_or(0) != 0)
+    if (keys.file().find_integer(keys.name(key)).value_or(0) != 0)
       keys.refuse(key, "says mixture of experts, which is not supported");
-  if (!gguf.find_bool(keys.name("attention.causal")).value_or(true))
+  if (!keys.file().find_bool(keys.name("attention.causal")).value_or(true))
     keys.refuse("attention.causal", "is false; only causal attention is supported here");
 }
 
@@ -139,10 +152,7 @@ void refuse_other_mathematics(const GgufFile& gguf, const Keys& keys) {
 ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors) {
   ModelConfig c;
   c.family = gguf.string("general.architecture");
-  if (c.family != "llama")
-    throw Error(ErrorCode::unsupported,
-                fmt::format("{}: the architecture {} is not supported yet", gguf.file, in_quotes(c.family)),
-                "its tokens can be looked at: regard tokens; models of the architecture 'llama' can be run");
+  const GgufFamily& family = family_of(gguf, c.family);
   const std::string_view what = gguf.find_string("general.type").value_or("model");
   if (what != "model")
     throw Error(ErrorCode::unsupported, fmt::format("{}: holds {}, not a model", gguf.file, in_quotes(what)));
@@ -150,14 +160,15 @@ ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors) {
   if (quantization != kQuantization)
     throw Error(ErrorCode::unsupported, fmt::format("{}: 'general.quantization_version' is {}; only {} is supported",
                                                     gguf.file, quantization, kQuantization));
-  const Keys keys(gguf);
-  refuse_other_mathematics(gguf, keys);
+  const GgufKeys keys(gguf);
+  keys.refuse_unknown(kUnderstood, family.keys);
+  refuse_other_mathematics(keys);
   c.name = gguf.find_string("general.name").value_or("");
 
   c.layers = keys.extent("block_count");
   if (c.layers > tensors)
     keys.bad("block_count", fmt::format("is {}, but there are only {} tensors", c.layers, tensors));
-  c.width = keys.extent("embedding_length");
+  c.width = c.embedding_width = keys.extent("embedding_length");
   c.hidden = keys.extent("feed_forward_length", c.layers);
   c.context = keys.extent("context_length");
   c.heads = keys.extent("attention.head_count", c.layers);
@@ -190,7 +201,6 @@ ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors) {
   c.window.assign(static_cast<std::size_t>(c.layers), window);
 
   RotaryConfig& rotary = c.rotary_global;
-  rotary.pairs = RotaryPairs::interleaved;  // q and k rows are stored permuted for that
   rotary.dim = keys.find_extent("rope.dimension_count").value_or(c.head_dim);
   if (rotary.dim > c.head_dim || rotary.dim % 2 != 0)
     keys.bad("rope.dimension_count",
@@ -199,6 +209,7 @@ ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors) {
   rotary.context = c.context;
   read_rope_scaling(gguf, keys, rotary);
   c.rotary_local = rotary;
+  family.fill(keys, c);
 
   const GgufArray* tokens = gguf.find_array("tokenizer.ggml.tokens");
   const std::optional<std::int64_t> vocabulary = keys.find_extent("vocab_size");
@@ -206,34 +217,6 @@ ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors) {
     keys.bad("vocab_size", fmt::format("is {}, but 'tokenizer.ggml.tokens' has {} tokens", *vocabulary, tokens->count));
   c.vocabulary = tokens != nullptr ? tokens->count : keys.extent("vocab_size");
   return c;
-}
-
-std::vector<ExpectedTensor> expected_tensors(const ModelConfig& c) {
-  std::vector<ExpectedTensor> all;
-  const auto vector = [&](std::string name, std::int64_t n, bool optional = false) {
-    all.push_back({std::move(name), 1, n, true, optional});
-  };
-  const auto linear = [&](const std::string& name, std::int64_t rows, std::int64_t cols, bool optional = false) {
-    all.push_back({name + ".weight", rows, cols, false, optional});
-    vector(name + ".bias", rows, true);
-  };
-  all.push_back({"token_embd.weight", c.vocabulary, c.width, false, false});
-  for (std::int64_t layer = 0; layer < c.layers; ++layer) {
-    const std::string block = fmt::format("blk.{}.", layer);
-    vector(block + "attn_norm.weight", c.width);
-    linear(block + "attn_q", c.heads * c.head_dim, c.width);
-    linear(block + "attn_k", c.kv_heads * c.head_dim, c.width);
-    linear(block + "attn_v", c.kv_heads * c.value_dim, c.width);
-    linear(block + "attn_output", c.width, c.heads * c.value_dim);
-    vector(block + "ffn_norm.weight", c.width);
-    linear(block + "ffn_gate", c.hidden, c.width);
-    linear(block + "ffn_up", c.hidden, c.width);
-    linear(block + "ffn_down", c.width, c.hidden);
-  }
-  vector("output_norm.weight", c.width);
-  linear("output", c.vocabulary, c.width, true);
-  vector("rope_freqs.weight", c.rotary_global.dim / 2, true);
-  return all;
 }
 
 }  // namespace regard

@@ -1,7 +1,4 @@
 #pragma once
-#include <string>
-#include <vector>
-
 #include "weights/gguf.h"
 #include "weights/model_config.h"
 
@@ -11,14 +8,5 @@ namespace regard {
 // `tensors`: how many tensors all its files hold. Errors: bad_input naming the key; unsupported for an architecture
 // that regard cannot run and for a key of the architecture that it does not understand, both by name.
 ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors);
-
-// A tensor that the configuration calls for. A vector has one row.
-struct ExpectedTensor {
-  std::string name;
-  std::int64_t rows = 0, cols = 0;
-  bool vector = false;
-  bool optional = false;
-};
-std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
 
 }  // namespace regard

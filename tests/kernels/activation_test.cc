@@ -20,7 +20,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr Activation kAll[] = {Activation::silu, Activation::gelu_erf, Activation::gelu_tanh, Activation::relu};
 const char* name(Activation f) {
-  const char* names[] = {"silu", "gelu_erf", "gelu_tanh", "relu"};
+  const char* names[] = {"silu", "gelu_erf", "gelu_tanh", "relu", "clamped_swiglu"};
   return names[static_cast<int>(f)];
 }
 
@@ -70,6 +70,26 @@ TEST(Activation, Law1RangeByRange) {
       EXPECT_TRUE(within_law_1(run_gated(f, x, up), truth<float>(f, x, up), truth<double>(f, x, up)));
     }
   }
+}
+
+// Both operands are clamped, so values on either side of 7 and -7 matter; it has no form without a gate.
+TEST(Activation, ClampedSwiglu) {
+  Numbers numbers(5);
+  constexpr Activation f = Activation::clamped_swiglu;
+  for (const float size : {1.0f, 12.0f}) {
+    std::vector<float> gate = numbers.vector(20000, size), up = numbers.vector(20000, size);
+    for (const auto& [i, special] : {std::pair{0, kInf}, {1, -kInf}, {2, 7.0f}, {3, -7.0f}}) {
+      gate[i] = up[i + 4] = special;
+      up[i] = gate[i + 4] = 1;
+    }
+    // In the far tail a plain evaluation is as good as it gets; -inf has the sigmoid's limit, not inf * 0.
+    gate[1] = -80;
+    EXPECT_TRUE(within_law_1(run_gated(f, gate, up), truth<float>(f, gate, up), truth<double>(f, gate, up)));
+    EXPECT_TRUE(same_bits(run_gated(f, gate, up), run_gated(f, gate, up, 100)));
+  }
+  EXPECT_TRUE(std::isnan(run_gated(f, {kNan}, {1})[0]));
+  EXPECT_TRUE(std::isnan(run_gated(f, {1}, {kNan})[0]));
+  EXPECT_THROW(run(f, {1}), Error);
 }
 
 TEST(Activation, SpecialValuesAndTails) {

@@ -55,7 +55,7 @@ TEST(Statistics, EveryNameIsUnderstood) {
   EXPECT_EQ(parse_statistics("top,lse,top"), (std::vector<Statistic>{Statistic::top, Statistic::lse}));
   EXPECT_EQ(parse_statistics("all").size() + 1, statistics().size());
   ModelConfig gemma;
-  gemma.post_norms = true;  // what attention adds cannot be taken apart
+  gemma.norm_place = NormPlace::around;  // what attention adds cannot be taken apart
   EXPECT_EQ(parse_statistics("all", &gemma).size() + 4, statistics().size());
   for (const char* text : {"", "entropi", "lse,", "LSE"}) {
     const std::string error = error_of([&] { parse_statistics(text); });
@@ -83,7 +83,7 @@ TEST(Resolve, FillsInWhatWasLeftOut) {
 
 TEST(Resolve, RefusesWhatAFamilyDoesNotHave) {
   ModelConfig gemma = config();
-  gemma.post_norms = true;
+  gemma.norm_place = NormPlace::around;
   ReadingRequest request;
   for (const Statistic statistic : {Statistic::mixing, Statistic::flow, Statistic::direct}) {
     request.statistics = {statistic};

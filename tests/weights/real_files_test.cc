@@ -56,7 +56,16 @@ TEST(RealFiles, Gemma3) {
   EXPECT_EQ(spec.bos, 2);
   EXPECT_TRUE(spec.add_bos);
   EXPECT_FALSE(spec.add_space_prefix);
-  testing::expect_error(ErrorCode::unsupported, {"'gemma3'"}, [&] { load_checkpoint(path); });
+  const ModelConfig c = load_checkpoint(path).config;
+  EXPECT_EQ(c.family, "gemma3");
+  EXPECT_EQ(c.layers, 18);
+  EXPECT_EQ(c.heads, 4);
+  EXPECT_EQ(c.kv_heads, 1);
+  EXPECT_EQ(c.head_dim, 256);
+  EXPECT_EQ(c.attention_scale, 0.0625f);
+  EXPECT_EQ(c.rotary_global.base, 1e6);
+  EXPECT_EQ(c.rotary_local.base, 1e4);
+  for (std::int64_t l = 0; l < c.layers; ++l) EXPECT_EQ(c.window[l], l % 6 == 5 ? 0 : 512);
   EXPECT_EQ(sha256_of_file(path), find_named_model("gemma3-270m")->files[0].sha256);
 }
 

@@ -1,0 +1,54 @@
+#pragma once
+// The families of Hugging Face folders as data: how a config.json becomes a ModelConfig, and where each canonical
+// tensor (expected_tensors.h) lies.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weights/assembly.h"
+#include "weights/hf_keys.h"
+#include "weights/model_config.h"
+
+namespace regard {
+
+// Which rows of a stored tensor: all; one of q, k, v one after the other; of [H, (q k v), D] (GPT-NeoX); one of two
+// halves; every other one.
+enum class HfRows { all, q, k, v, head_q, head_k, head_v, first_half, second_half, even, odd };
+
+// `canonical`: "token_embd", or of a layer "attn_q", or "ffn_up.*" of an expert; with ".weight" or ".bias" where
+// `stored` is the whole name. `stored`: with {l} and {e} for layer and expert, behind the family's prefix unless it
+// begins with a ^.
+struct HfName {
+  std::string_view canonical, stored;
+  HfRows rows = HfRows::all;
+  bool turned = false;   // stored [in, out] (Conv1D)
+  bool stacked = false;  // [experts, ...]
+};
+
+struct HfFamily {
+  std::string_view model_type;
+  ModelConfig (*configure)(HfKeys& keys);
+  std::string_view prefix;  // "model."; base models are stored without
+  std::span<const HfName> names;
+  std::string_view head = {};           // a tensor that is there if the model has a head; empty: it always has
+  bool rounds_embedding_scale = false;  // to the embedding's type (Gemma)
+  std::string_view only_with = {};      // a key that tells it from another family of the same model_type
+};
+
+// Error{unsupported} naming the model_type and those there are.
+const HfFamily& hf_family(const JsonPlace& config);
+
+// Where a canonical tensor of that family is. `prefix`: as this folder has it.
+TensorPart hf_part(const HfFamily& family, const ModelConfig& config, std::string_view prefix,
+                   std::string_view canonical);
+
+// Tensors that take no part in what regard computes: masks, buffers, heads for other tasks.
+bool hf_ignores(std::string_view tensor);
+
+// The families, by file.
+std::span<const HfFamily> hf_llama_families();
+std::span<const HfFamily> hf_gpt_families();
+std::span<const HfFamily> hf_encoder_families();
+
+}  // namespace regard

@@ -1,0 +1,196 @@
+#include "weights/hf_keys.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/error.h"
+
+namespace regard {
+namespace {
+
+constexpr std::int64_t kLargest = 1 << 30;  // of any extent: products of two cannot wrap
+
+// What changes no number of a forward pass: training, generation, bookkeeping (transformers, PretrainedConfig and the
+// configurations of the families). Dropouts are told by their names.
+constexpr std::string_view kHarmless[] = {
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_name_or_path",
+    "_num_labels",
+    "architectures",
+    "attn_pdrop",
+    "auto_map",
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "bos_token_id",
+    "cache_implementation",
+    "chunk_size_feed_forward",
+    "classifier_activation",
+    "classifier_bias",
+    "classifier_pooling",
+    "cls_token_id",
+    "decoder_start_token_id",
+    "deterministic_flash_attn",
+    "diversity_penalty",
+    "do_sample",
+    "dtype",
+    "early_stopping",
+    "embd_pdrop",
+    "encoder_no_repeat_ngram_size",
+    "eoi_token_index",
+    "eos_token_id",
+    "experts_implementation",
+    "exponential_decay_length_penalty",
+    "finetuning_task",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "gradient_checkpointing",
+    "id2label",
+    "init_std",
+    "initial_context_length",
+    "initializer_cutoff_factor",
+    "initializer_factor",
+    "initializer_range",
+    "label2id",
+    "layerdrop",
+    "length_penalty",
+    "max_length",
+    "min_length",
+    "no_repeat_ngram_size",
+    "num_beam_groups",
+    "num_beams",
+    "num_return_sequences",
+    "output_attentions",
+    "output_hidden_states",
+    "output_past",
+    "output_router_logits",
+    "output_scores",
+    "pad_token_id",
+    "pooler_fc_size",
+    "pooler_num_attention_heads",
+    "pooler_num_fc_layers",
+    "pooler_size_per_head",
+    "pooler_type",
+    "prefix",
+    "pretraining_tp",
+    "problem_type",
+    "reference_compile",
+    "remove_invalid_values",
+    "repad_logits_with_grad",
+    "repetition_penalty",
+    "resid_pdrop",
+    "return_dict",
+    "return_dict_in_generate",
+    "router_aux_loss_coef",
+    "sep_token_id",
+    "sinusoidal_pos_embds",
+    "sparse_pred_ignore_index",
+    "sparse_prediction",
+    "suppress_tokens",
+    "task_specific_params",
+    "temperature",
+    "tf_legacy_loss",
+    "tokenizer_class",
+    "top_k",
+    "top_p",
+    "torch_dtype",
+    "torchscript",
+    "transformers_version",
+    "transformers.js_config",
+    "typical_p",
+    "unk_token_id",
+    "use_bfloat16",
+    "use_cache",
+    "vocab_file",
+    "summary_activation",
+    "summary_first_dropout",
+    "summary_proj_to_labels",
+    "summary_type",
+    "summary_use_proj",
+    "model_type",
+    "flash_attn",
+    "inference_rope_scaling_off",
+};
+
+}  // namespace
+
+std::optional<JsonPlace> HfKeys::find(std::string_view name) {
+  asked_.insert(std::string(name));
+  return config_.find(name);
+}
+
+std::optional<std::int64_t> HfKeys::find_extent(std::initializer_list<std::string_view> names) {
+  std::optional<std::int64_t> extent;
+  for (const std::string_view name : names) {
+    const std::optional<JsonPlace> value = find(name);
+    if (!value || extent) continue;
+    extent = value->integer();
+    if (*extent < 1 || *extent > kLargest) bad(name, fmt::format("is {}; it should be 1 or more, and sane", *extent));
+  }
+  return extent;
+}
+
+std::int64_t HfKeys::extent(std::initializer_list<std::string_view> names) {
+  const std::optional<std::int64_t> extent = find_extent(names);
+  if (!extent) bad(*names.begin(), "is missing");
+  return *extent;
+}
+
+std::optional<std::int64_t> HfKeys::find_integer(std::string_view name) {
+  const std::optional<JsonPlace> value = find(name);
+  return value ? std::optional(value->integer()) : std::nullopt;
+}
+
+std::optional<double> HfKeys::find_number(std::string_view name) {
+  const std::optional<JsonPlace> value = find(name);
+  if (!value) return std::nullopt;
+  const double number = value->number();
+  if (!std::isfinite(number)) bad(name, "should be a finite number");
+  return number;
+}
+
+double HfKeys::positive_or(std::string_view name, double otherwise) {
+  const double number = find_number(name).value_or(otherwise);
+  if (!(number > 0)) bad(name, fmt::format("is {}; it should be positive", number));
+  return number;
+}
+
+bool HfKeys::flag_or(std::string_view name, bool otherwise) {
+  const std::optional<JsonPlace> value = find(name);
+  return value ? value->boolean() : otherwise;
+}
+
+std::string HfKeys::string_or(std::string_view name, std::string_view otherwise) {
+  const std::optional<JsonPlace> value = find(name);
+  return std::string(value ? value->string() : otherwise);
+}
+
+bool HfKeys::says_null(std::string_view name) const {
+  const std::vector<std::string> keys = config_.keys();
+  return std::binary_search(keys.begin(), keys.end(), name) && !config_.find(name);
+}
+
+void HfKeys::refuse(std::string_view name, std::string_view what) const {
+  throw Error(ErrorCode::unsupported, fmt::format("{}: '{}' {}", config_.file(), name, what));
+}
+
+void HfKeys::bad(std::string_view name, std::string_view what) const {
+  throw Error(ErrorCode::bad_input, fmt::format("{}: '{}' {}", config_.file(), name, what));
+}
+
+void HfKeys::expect(std::string_view name, bool value) {
+  if (flag_or(name, value) != value) refuse(name, fmt::format("is {}, which is not supported", !value));
+}
+
+void HfKeys::refuse_unknown() const {
+  for (const std::string& key : config_.keys()) {
+    if (asked_.contains(key) || key.find("dropout") != std::string::npos) continue;
+    if (std::find(std::begin(kHarmless), std::end(kHarmless), key) != std::end(kHarmless)) continue;
+    if (!config_.find(key)) continue;  // null
+    refuse(key, "is not understood; as it may change the result, it is not ignored");
+  }
+}
+
+}  // namespace regard
