@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tensor/error.h"
+#include "weights/folder_tokenizer.h"
 #include "weights/gguf.h"
 #include "weights/gguf_config.h"
 #include "weights/gguf_shards.h"
@@ -118,6 +119,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
 }
 
 TokenizerSpec load_tokenizer(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) return tokenizer_from_folder(path);
   const MappedFile file(path);
   TokenizerSpec spec = tokenizer_from_gguf(read_gguf(file));
   file.check_intact();
