@@ -99,6 +99,7 @@ Stages stages_from(const Options& options) {
   else
     steps.push_back({.kind = Kind::replace, .pattern = " ", .content = std::string(kBlock)});
   stages.byte_fallback = options.byte_fallback;
+  stages.fuse_unknown = true;
   stages.spelling.space = kBlock;
   return stages;
 }
