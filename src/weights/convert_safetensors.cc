@@ -65,9 +65,7 @@ Tensor<float, 2> transposed(const Tensor<float, 2>& all, std::int64_t rows) {
 class Planner {
  public:
   Planner(const std::filesystem::path& path, bool widen)
-      : files_(std::make_shared<const SafetensorsFiles>(read_safetensors(path))),
-        widen_(widen),
-        block_(block_of(path)) {}
+      : files_(std::make_shared<const SafetensorsFiles>(read_safetensors(path))), path_(path), widen_(widen) {}
 
   Conversion plan() {
     Conversion conversion;
@@ -104,7 +102,7 @@ class Planner {
       }
     }
     const auto type = float8_from_name(tensor.format);
-    if (!type && (tensor.format == "F4" || tensor.format.starts_with("F6")))
+    if (!type && (tensor.format == "F4" || tensor.format.starts_with("F6_")))
       throw Error(ErrorCode::unsupported,
                   fmt::format("{} is stored as {}, which is not supported", where, tensor.format));
     if (!type || *type == Float8::e8m0) return std::nullopt;  // scales alone are what they are
@@ -118,7 +116,9 @@ class Planner {
     StoredTensor matrix = tensor;
     if (matrix.shape.size() != 2 && scale == nullptr) matrix.shape = {1, tensor.bytes};
     return wide(name, tensor.shape, tensor.bytes,
-                [=, files = files_, block = block_] { return widen_float8(where, matrix, scale, block); });
+                [=, files = files_, block = scale == nullptr ? std::nullopt : block_of(path_)] {
+                  return widen_float8(where, matrix, scale, block);
+                });
   }
 
   OutgoingTensor mxfp4(const std::string& where, const std::string& plain, const StoredTensor& blocks,
@@ -136,8 +136,8 @@ class Planner {
   }
 
   std::shared_ptr<const SafetensorsFiles> files_;
+  std::filesystem::path path_;
   bool widen_;
-  std::optional<ScaleBlock> block_;
   std::set<std::string> used_;
 };
 
