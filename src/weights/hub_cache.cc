@@ -122,4 +122,29 @@ fs::path locate_in_hub_cache(const HubName& name) {
               fetch);
 }
 
+std::vector<CachedModel> models_in_hub_cache() {
+  static constexpr std::string_view kPrefix = "models--";
+  std::vector<CachedModel> models;
+  std::error_code error;
+  for (fs::directory_iterator at(hub_cache_folder(), error), end; !error && at != end; at.increment(error)) {
+    std::string folder = at->path().filename().string();
+    const std::size_t separator = folder.find("--", kPrefix.size());
+    if (!folder.starts_with(kPrefix) || separator == folder.npos) continue;
+    const auto name = parse_hub_name(folder.replace(separator, 2, "/").substr(kPrefix.size()));
+    if (!name) continue;
+    try {
+      CachedModel model{*name, locate_in_hub_cache(*name)};
+      const fs::path snapshot = fs::is_directory(model.path) ? model.path : model.path.parent_path();
+      for (const fs::directory_entry& file : fs::recursive_directory_iterator(snapshot))
+        if (file.is_regular_file()) model.bytes += static_cast<std::int64_t>(file.file_size());
+      models.push_back(std::move(model));
+    } catch (const Error&) {
+    } catch (const fs::filesystem_error&) {
+    }
+  }
+  std::sort(models.begin(), models.end(),
+            [](const CachedModel& a, const CachedModel& b) { return a.name.repository < b.name.repository; });
+  return models;
+}
+
 }  // namespace regard

@@ -7,9 +7,11 @@
 //     refs/REVISION                the commit that a branch or tag stood at
 //   .locks/models--org--name/SUM.lock    who is writing blobs/SUM
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "weights/hub_name.h"
 
@@ -40,5 +42,15 @@ class HubCache {
 // What to load of a model that is in the cache: its folder, or a .gguf file. Error{not_found} when it is not there, or
 // not all of it, with the command that fetches it.
 std::filesystem::path locate_in_hub_cache(const HubName& name);
+
+struct CachedModel {
+  HubName name;
+  std::filesystem::path path;  // what to load
+  std::int64_t bytes = 0;      // of all files of its snapshot
+};
+
+// The models of the cache, whoever fetched them, that have weights which regard could load, as their main branch was
+// last seen; by name. What cannot be read is left out.
+std::vector<CachedModel> models_in_hub_cache();
 
 }  // namespace regard

@@ -13,7 +13,7 @@ std::string words_of(const HttpAnswer& answer) {
   return text.empty() ? text : " (" + text + ")";
 }
 
-std::string repository_of(const std::string& subject) { return subject.substr(0, subject.find(',')); }
+std::string repository_of(const std::string& subject) { return subject.substr(0, subject.find_first_of(",@:")); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "weights/hub_listing.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tensor/error.h"
 #include "weights/checked_json.h"
@@ -61,9 +62,10 @@ HubListing parse_hub_listing(std::string_view json, const std::string& subject) 
   listing.commit = commit.string();
   if (!is_hex_sum(listing.commit)) throw commit.error("is no commit");
   listing.licence = licence_from(model);
+  std::set<std::string> names;
   for (const JsonPlace& entry : model.at("siblings").elements()) {
     HubFile file = file_from(entry);
-    if (listing.find(file.name) != nullptr) throw entry.error("is a file that is listed twice");
+    if (!names.insert(file.name).second) throw entry.error("is a file that is listed twice");
     listing.files.push_back(std::move(file));
   }
   return listing;

@@ -6,6 +6,8 @@ namespace regard {
 
 namespace {
 
+constexpr std::size_t kLongestPath = 1000;  // bytes
+
 bool is_repository_part(std::string_view part) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
@@ -18,7 +20,7 @@ bool is_repository_part(std::string_view part) {
 
 // A revision becomes a file under refs/ of the cache: "refs/pr/1" is one, "../x" is not.
 bool is_path(std::string_view text) {
-  if (text.empty() || text.size() > 250 || text.front() == '/' || text.back() == '/') return false;
+  if (text.empty() || text.size() > kLongestPath || text.front() == '/' || text.back() == '/') return false;
   for (const char c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\') return false;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -80,13 +80,16 @@ class FakeHub:
 
     def answer(self, which, handler):
         path, authorization = handler.path, handler.headers.get("Authorization")
+        if path.startswith("http://"):  # as a proxy is asked
+            path = "/" + path.split("/", 3)[3]
+            which = "proxy"
         self.requests.append((which, path, authorization, handler.headers.get("Range")))
         api, files = f"/api/models/{self.repository}/revision/", f"/{self.repository}/resolve/{self.commit}/"
         name = "" if path.startswith(api) else path.removeprefix(files)
         fault = self.faults.get(name, [])
         if fault and fault.pop(0)(handler):
             return
-        if which == "hub" and self.token and authorization != "Bearer " + self.token:
+        if which != "storage" and self.token and authorization != "Bearer " + self.token:
             return self.send(handler, 401, X_Error_Message="Invalid username or password.")
         if path.startswith(api):
             if path.removeprefix(api).split("?")[0].replace("%2F", "/") not in self.revisions:

@@ -119,6 +119,9 @@ class Hub(ProgramTest):
         missing = self.run_program("info", "org/toy", env=self.env())
         self.assert_one_line(missing, 1, "org/toy", "regard fetch org/toy", self.cache)
         self.fetch()
+        listed = self.document("models", env=self.env())["models"][-1]
+        self.assertEqual((listed["name"], listed["here"], listed["runs"]), ("org/toy", True, None))
+        self.assertGreater(listed["installed_bytes"], len(WEIGHTS))
         out = self.path("out-of-hub.safetensors")
         result = self.run_program("convert", "org/toy", out, "--json", env=self.env(HF_ENDPOINT="http://127.0.0.1:1"))
         self.assertEqual((result.status, result.err), (0, ""))
@@ -185,6 +188,22 @@ class Hub(ProgramTest):
         self.hub.requests.clear()
         self.assertTrue(self.fetch(HF_HUB_OFFLINE="1")["was_here"])
         self.assertEqual(self.hub.requests, [])
+
+    def test_a_proxy_of_the_environment(self):
+        self.assert_whole(self.fetch(HF_ENDPOINT="http://hub.invalid", http_proxy=self.hub.endpoint))
+        self.assertEqual({server for server, _, _, _ in self.hub.requests}, {"proxy"})
+        self.refused("cannot be reached", HF_ENDPOINT="http://hub.invalid", http_proxy=self.hub.endpoint,
+                     no_proxy="hub.invalid")
+
+    def test_two_at_once(self):
+        self.faults(lambda handler: time.sleep(1) or False)
+        command = [PROGRAM, "fetch", "org/toy", "--json"]
+        both = [subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env=self.environment(**self.env(HF_HUB_DOWNLOAD_TIMEOUT="20"))) for _ in range(2)]
+        results = [process.communicate(timeout=60) for process in both]
+        self.assertEqual([(process.returncode, err) for process, (_, err) in zip(both, results)], [(0, b"")] * 2)
+        self.assertEqual(len(self.hub.asked("model.safetensors")), 1)
+        self.assert_whole(self.strict(results[0][0])["fetched"])
 
     # What goes wrong, and is put right.
 
