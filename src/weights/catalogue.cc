@@ -157,7 +157,7 @@ std::filesystem::path locate(std::string_view name_or_path) {
   if (std::filesystem::exists(path, error)) return path;
   // "models/x.gguf" and "build/x" could be names of a hub too, but are meant as files.
   const bool like_a_file = path.extension() == ".gguf" || path.extension() == ".safetensors" ||
-                           std::filesystem::exists(*path.begin(), error);
+                           (!path.empty() && std::filesystem::exists(*path.begin(), error));
   if (const auto name = parse_hub_name(name_or_path)) {
     try {
       return locate_in_hub_cache(*name);

@@ -53,7 +53,9 @@ void refuse(const HttpAnswer& answer, const std::string& subject, const HubSetti
 
 void unreachable(const std::string& fault, const HubSettings& settings) {
   throw Error(ErrorCode::io, fmt::format("{} cannot be reached: {}", settings.endpoint, fault),
-              "check the network; HF_ENDPOINT names a mirror, https_proxy a proxy");
+              fault.find("certificate") != fault.npos
+                  ? "SSL_CERT_FILE names a file of the certificates to trust"
+                  : "check the network; HF_ENDPOINT names a mirror, https_proxy a proxy");
 }
 
 }  // namespace regard

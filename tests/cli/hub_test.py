@@ -1,6 +1,7 @@
 """fetch org/name from a hub that cuts, stalls, leads elsewhere, lies and counts wrongly: the files arrive whole and checked,
 or one line says why not."""
 
+import hashlib
 import json
 import os
 import signal
@@ -67,7 +68,6 @@ class Hub(ProgramTest):
             if not name.endswith(".incomplete"):
                 with open(os.path.join(self.blobs(), name), "rb") as file:
                     data = file.read()
-                import hashlib
                 self.assertIn(name, (git_sum(data), hashlib.sha256(data).hexdigest()))
 
     def faults(self, *faults, name="model.safetensors"):
