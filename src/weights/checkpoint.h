@@ -47,7 +47,7 @@ struct Checkpoint {
 // configuration that regard does not know how to compute, by name).
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
-// The tokenizer alone, for a file of any architecture.
+// The tokenizer alone, for a GGUF file or a Hugging Face folder of any architecture.
 TokenizerSpec load_tokenizer(const std::filesystem::path& path);
 
 }  // namespace regard
