@@ -32,7 +32,8 @@ void Options::declare_model(Arguments& arguments) {
 }
 
 void Options::declare_optional_model(Arguments& arguments) {
-  arguments.positional("MODEL", model, "a name that `regard models` lists, or a .gguf file");
+  arguments.positional("MODEL", model,
+                       "a name that `regard models` lists, a .gguf file, or a folder with config.json and weights");
 }
 
 void Options::declare_text(Arguments& arguments) {
