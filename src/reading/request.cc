@@ -80,6 +80,7 @@ std::string why_not(Statistic statistic, const ModelConfig& config) {
     return "a norm joins what its heads add";
   if (direct && config.norm_place == NormPlace::after)
     return "a norm follows every sum, so that no part stays what it was";
+  if (direct && config.cross_attention) return "it also reads a source, which none of its parts is";
   if (direct && (config.head_transform || config.embedding_width != config.width))
     return "its head is not one product, so that no part has a share of its own";
   return {};

@@ -27,7 +27,7 @@ class Encoder {
 // `spec` has passed the checks that all kinds share; it and `stages` outlive the encoder. Errors as Tokenizer's
 // constructor.
 std::unique_ptr<Encoder> make_byte_level_encoder(const TokenizerSpec& spec, const Stages& stages);
-std::unique_ptr<Encoder> make_sentencepiece_encoder(const TokenizerSpec& spec);
+std::unique_ptr<Encoder> make_sentencepiece_encoder(const TokenizerSpec& spec, const Stages& stages);
 std::unique_ptr<Encoder> make_bpe_encoder(const TokenizerSpec& spec, const Stages& stages);
 std::unique_ptr<Encoder> make_unigram_encoder(const TokenizerSpec& spec, const Stages& stages);
 std::unique_ptr<Encoder> make_wordpiece_encoder(const TokenizerSpec& spec, const Stages& stages);

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <pcre2.h>
 
+#include <algorithm>
+
 #include "tensor/error.h"
 #include "text/utf8.h"
 
@@ -14,8 +16,8 @@ constexpr std::size_t kLongestPattern = 65536;
 constexpr std::uint32_t kMostSteps = 10000000;  // of one match: PCRE2's own default
 
 // Both engines write most of it alike. What differs: PCRE2's \s also takes U+180E, which lost the property White_Space
-// in Unicode 6.3, so it is written out; Oniguruma's \h is a hexadecimal digit, && in a class is an intersection and a +
-// behind {n,m} repeats: patterns with those are refused instead of read differently.
+// in Unicode 6.3, and its \w leaves marks out, so both are written out; Oniguruma's \h is a hexadecimal digit, && in a
+// class is an intersection and a + behind {n,m} repeats: patterns with those are refused instead of read differently.
 std::string translated(const std::string& pattern) {
   const auto refuse = [&](std::string_view what) {
     throw Error(ErrorCode::unsupported,
@@ -23,6 +25,8 @@ std::string translated(const std::string& pattern) {
   };
   static constexpr std::string_view kSpaces =
       R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
+  static constexpr std::string_view kWord =
+      R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
   std::string result;
   bool in_class = false;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -31,7 +35,19 @@ std::string translated(const std::string& pattern) {
     if (c == '\\' && next != '\0') {
       if (next == 'h' || next == 'H' || next == 'X' || next == 'R' || next == 'K' || next == 'G' || next == 'C')
         refuse(fmt::format("\\{}", next));
-      if (next == 's')
+      // \p{L}, whose brace is no count.
+      if ((next == 'p' || next == 'P') && i + 2 < pattern.size() && pattern[i + 2] == '{') {
+        const std::size_t end = std::min(pattern.find('}', i), pattern.size() - 1);
+        result += pattern.substr(i, end + 1 - i);
+        i = end;
+        continue;
+      }
+      if (next == 'b' || next == 'B') refuse("a word boundary");
+      if (next == 'w')
+        result += in_class ? std::string(kWord) : fmt::format("[{}]", kWord);
+      else if (next == 'W' && !in_class)
+        result += fmt::format("[^{}]", kWord);
+      else if (next == 's')
         result += in_class ? std::string(kSpaces) : fmt::format("[{}]", kSpaces);
       else if (next == 'S' && !in_class)
         result += fmt::format("[^{}]", kSpaces);

@@ -100,17 +100,29 @@ Result stripped(std::string_view text, bool left, bool right) {
   return changes.finish();
 }
 
+// At the end of a text SentencePiece takes its own sign for a space for one, too.
 Result squeezed(std::string_view text) {
+  constexpr std::string_view kBlock = "\u2581";
+  std::size_t last = text.size();  // where the text ends without those
+  for (;;) {
+    const std::string_view rest = text.substr(0, last);
+    if (rest.ends_with(' '))
+      --last;
+    else if (rest.ends_with(kBlock))
+      last -= kBlock.size();
+    else
+      break;
+  }
   Changes changes(text);
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = 0; at < last;) {
     const std::size_t begin = text.find(' ', at);
-    if (begin == std::string_view::npos) break;
-    std::size_t end = text.find_first_not_of(' ', begin);
-    if (end == std::string_view::npos) end = text.size();
-    const std::size_t kept = begin == 0 || end == text.size() ? 0 : 1;
+    if (begin >= last) break;
+    const std::size_t end = text.find_first_not_of(' ', begin);
+    const std::size_t kept = begin == 0 ? 0 : 1;
     if (end - begin > kept) changes.replace(begin + kept, end, "");
     at = end;
   }
+  if (last < text.size()) changes.replace(last, text.size(), "");
   return changes.finish();
 }
 

@@ -40,7 +40,8 @@ std::uint32_t order_of(float score) {
 
 class SentencePieceEncoder final : public Encoder {
  public:
-  explicit SentencePieceEncoder(const TokenizerSpec& spec) : spec_(spec) {
+  SentencePieceEncoder(const TokenizerSpec& spec, const Stages& stages)
+      : spec_(spec), fuse_unknown_(stages.fuse_unknown) {
     if (spec.scores.empty())
       throw Error(ErrorCode::bad_input, "the tokenizer has no scores, which a SentencePiece-style BPE merges by");
     std::size_t bytes = 0;
@@ -136,6 +137,8 @@ class SentencePieceEncoder final : public Encoder {
         out.push_back({bytes_.id(c), at, at + 1});
         ++at;
       }
+    } else if (fuse_unknown_ && !out.empty() && out.back().id == spec_.unknown && out.back().end == at) {
+      out.back().end += static_cast<std::int64_t>(character.size());
     } else if (spec_.unknown) {
       out.push_back({*spec_.unknown, at, at + static_cast<std::int64_t>(character.size())});
     } else {
@@ -144,6 +147,7 @@ class SentencePieceEncoder final : public Encoder {
   }
 
   const TokenizerSpec& spec_;
+  bool fuse_unknown_;
   std::string texts_;  // of all pieces, one after the other
   BytePieces bytes_;
   std::bitset<256> joins_space_;
@@ -152,8 +156,8 @@ class SentencePieceEncoder final : public Encoder {
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_sentencepiece_encoder(const TokenizerSpec& spec) {
-  return std::make_unique<SentencePieceEncoder>(spec);
+std::unique_ptr<Encoder> make_sentencepiece_encoder(const TokenizerSpec& spec, const Stages& stages) {
+  return std::make_unique<SentencePieceEncoder>(spec, stages);
 }
 
 }  // namespace regard

@@ -95,7 +95,7 @@ struct Tokenizer::Model {
         kind_name = spec.pre.empty() ? "byte-level BPE" : fmt::format("byte-level BPE ({})", spec.pre);
         break;
       case TokenizerSpec::Kind::sentencepiece_bpe:
-        encoder = make_sentencepiece_encoder(spec);
+        encoder = make_sentencepiece_encoder(spec, stages);
         kind_name = "SentencePiece BPE";
         break;
       case TokenizerSpec::Kind::bpe:

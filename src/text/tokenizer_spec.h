@@ -91,7 +91,7 @@ struct Stages {
   std::optional<std::int32_t> unknown;  // id of what no piece fits; without one that is an error
   bool whole_words = false;             // BPE: a word that is a piece is taken without merging
   bool byte_fallback = false;           // bpe, unigram: a character that is no piece is written as its bytes' pieces
-  bool fuse_unknown = false;            // bpe: unknown characters side by side are one unknown token
+  bool fuse_unknown = false;            // BPE: unknown characters side by side are one unknown token
   std::string continuing;               // bpe, wordpiece: what pieces that go on in a word are written with ("##")
   std::string word_end;                 // bpe: what the last piece of a word is written with ("</w>")
   int longest_word = 100;               // wordpiece: characters; a longer word is unknown

@@ -23,8 +23,8 @@ constexpr double kUnknownPenalty = 10;
 // Every place of a text walks along the pieces that begin there: one of a megabyte would make that a trap.
 constexpr std::size_t kLongestPiece = 4096;
 
-// `Score` is what sums are kept in: float for SentencePiece's own files, double for Hugging Face's. SentencePiece
-// compares a new sum in double with a kept one in float; so is done here, because near ties decide what is taken.
+// `Score` is what sums are kept in: float for SentencePiece's own files, double for Hugging Face's. Near ties decide
+// which pieces are taken, so the precision is part of the result.
 template <class Score>
 class UnigramEncoder final : public Encoder {
  public:
@@ -86,13 +86,13 @@ class UnigramEncoder final : public Encoder {
 
   void encode_word(std::string_view word, std::int64_t base, std::vector<Node>& best, std::vector<Token>& out) const {
     best.assign(word.size() + 1, Node{});
-    const auto offer = [&](std::size_t end, std::size_t begin, std::int32_t piece, double score) {
+    const auto offer = [&](std::size_t end, std::size_t begin, std::int32_t piece, Score score) {
       Node& node = best[end];
-      if (node.piece != kUnreached && !(score > static_cast<double>(node.score))) return;  // of equals the first
-      node = {static_cast<Score>(score), piece, static_cast<std::uint32_t>(begin)};
+      if (node.piece != kUnreached && !(score > node.score)) return;  // of equals the first
+      node = {score, piece, static_cast<std::uint32_t>(begin)};
     };
     for (std::size_t begin = 0; begin < word.size();) {
-      const auto before = static_cast<double>(best[begin].score);
+      const Score before = best[begin].score;
       const std::size_t length = character_at(word, begin).length;
       bool covers_character = false;
       std::uint32_t node = PieceTrie::kRoot;
@@ -102,12 +102,10 @@ class UnigramEncoder final : public Encoder {
         ++end;
         const std::int32_t piece = trie_->value(node);
         if (piece < 0) continue;
-        offer(end, begin, piece, static_cast<double>(scores_[static_cast<std::size_t>(piece)]) + before);
+        offer(end, begin, piece, scores_[static_cast<std::size_t>(piece)] + before);
         covers_character |= end - begin == length;
       }
-      if (!covers_character)
-        offer(begin + length, begin, kUnknown,
-              static_cast<double>(static_cast<Score>(unknown_score_ + best[begin].score)));
+      if (!covers_character) offer(begin + length, begin, kUnknown, unknown_score_ + before);
       begin += length;
     }
     put(word, base, best, out);

@@ -15,10 +15,9 @@ constexpr std::string_view kBlock = "\u2581";
 // The fields that matter, with the defaults of sentencepiece_model.proto.
 struct Options {
   std::uint64_t model_type = 1;  // 1 Unigram, 2 BPE, 3 words, 4 characters
-  bool suffix_spaces = false, byte_fallback = false;
+  bool suffix_spaces = false, escape = true;
   std::int32_t unknown = 0, bos = 1, eos = 2, padding = -1;
-  std::string charsmap;
-  bool dummy_prefix = true, squeeze = true, escape = true;
+  SentencePieceOptions stages;
 };
 
 void read_piece(ProtoReader piece, const std::string& file, TokenizerSpec& spec) {
@@ -48,7 +47,7 @@ void read_trainer(ProtoReader trainer, Options& options) {
         options.suffix_spaces = trainer.integer() != 0;
         break;
       case 35:
-        options.byte_fallback = trainer.integer() != 0;
+        options.stages.byte_fallback = trainer.integer() != 0;
         break;
       case 40:
         options.unknown = id();
@@ -70,13 +69,13 @@ void read_trainer(ProtoReader trainer, Options& options) {
 void read_normalizer(ProtoReader normalizer, Options& options) {
   while (normalizer.next()) switch (normalizer.field()) {
       case 2:
-        options.charsmap = normalizer.bytes();
+        options.stages.charsmap = normalizer.bytes();
         break;
       case 3:
-        options.dummy_prefix = normalizer.integer() != 0;
+        options.stages.dummy_prefix = normalizer.integer() != 0;
         break;
       case 4:
-        options.squeeze = normalizer.integer() != 0;
+        options.stages.squeeze = normalizer.integer() != 0;
         break;
       case 5:
         options.escape = normalizer.integer() != 0;
@@ -86,7 +85,9 @@ void read_normalizer(ProtoReader normalizer, Options& options) {
     }
 }
 
-Stages stages_from(const Options& options) {
+}  // namespace
+
+Stages sentencepiece_stages(const SentencePieceOptions& options) {
   using Kind = NormalizerStep::Kind;
   Stages stages;
   std::vector<NormalizerStep>& steps = stages.normalizers;
@@ -94,16 +95,15 @@ Stages stages_from(const Options& options) {
   if (options.squeeze) steps.push_back({.kind = Kind::squeeze});
   if (options.dummy_prefix) steps.push_back({.kind = Kind::prepend, .content = " "});
   // The BPE model writes spaces as spaces, the Unigram model as its pieces do.
-  if (options.model_type == 2)
+  if (options.bpe)
     steps.push_back({.kind = Kind::replace, .pattern = std::string(kBlock), .content = " "});
   else
     steps.push_back({.kind = Kind::replace, .pattern = " ", .content = std::string(kBlock)});
   stages.byte_fallback = options.byte_fallback;
+  stages.fuse_unknown = true;
   stages.spelling.space = kBlock;
   return stages;
 }
-
-}  // namespace
 
 TokenizerSpec tokenizer_from_sentencepiece(const std::filesystem::path& path) {
   const std::string file = path.string();
@@ -122,7 +122,8 @@ TokenizerSpec tokenizer_from_sentencepiece(const std::filesystem::path& path) {
   if (options.suffix_spaces) refuse("with spaces behind words ('treat_whitespace_as_suffix')");
   if (!options.escape) refuse("with plain spaces in its pieces ('escape_whitespaces' is false)");
   spec.kind = options.model_type == 2 ? TokenizerSpec::Kind::sentencepiece_bpe : TokenizerSpec::Kind::unigram;
-  spec.stages = stages_from(options);
+  options.stages.bpe = options.model_type == 2;
+  spec.stages = sentencepiece_stages(options.stages);
   const auto named = [&](std::string_view name, std::int32_t id) -> std::optional<std::int32_t> {
     if (id < 0) return std::nullopt;
     if (static_cast<std::size_t>(id) >= spec.pieces.size())

@@ -1,8 +1,9 @@
-// encode_texts TOKENIZER [special]: tokenizes what it is fed, for tools/compare_tokenizers.py.
+// encode_texts TOKENIZER special|bare|plain: tokenizes what it is fed, for tools/compare_tokenizers.py.
 //
 // Standard input: texts, each as its length (four bytes, little-endian) and its bytes. Standard output: for each the
-// number of its tokens (four bytes) and their ids (four bytes each); with no tokens round the text unless `special` is
-// given. What cannot be encoded gives the number 0xFFFFFFFF. Standard error: MB/s of encoding alone.
+// number of its tokens (four bytes) and their ids (four bytes each). `special`: with the tokens that the file puts
+// round a text; `bare`: without; `plain`: without, and no special token is read from the text. What cannot be encoded
+// gives the number 0xFFFFFFFF. Standard error: MB/s of encoding alone.
 
 #include <fmt/core.h>
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/error.h"
@@ -19,12 +21,13 @@
 int main(int count, char** arguments) {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
-  if (count < 2) return 2;
+  if (count != 3) return 2;
+  const std::string_view mode = arguments[2];
   try {
     const auto start = Clock::now();
     const regard::Tokenizer tokenizer(regard::load_tokenizer(arguments[1]));
     const double loading = Seconds(Clock::now() - start).count();
-    const regard::EncodeOptions options{.parse_special = true, .add_special = count > 2};
+    const regard::EncodeOptions options{.parse_special = mode != "plain", .add_special = mode == "special"};
     double seconds = 0, bytes = 0;
     std::uint32_t length = 0;
     while (std::fread(&length, 4, 1, stdin) == 1) {
