@@ -119,6 +119,7 @@ std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_run
 
 ExperimentRequest InterventionOptions::request(const Options& options, const Model& model) const {
   ExperimentRequest request;
+  require_one_text(model, "what-ifs of two texts are not supported");
   request.edits = chosen_edits();
   request.metric = chosen_metric(model);
   if (!of_all_rows(request.metric.kind))

@@ -8,6 +8,7 @@
 #include "interrupt.h"
 #include "model/forward.h"
 #include "model/sampling.h"
+#include "model/source.h"
 #include "progress_line.h"
 #include "report/json_documents.h"
 #include "tensor/error.h"
@@ -87,7 +88,13 @@ void generate(const Request& request, const Model& model, const std::vector<std:
   const std::int64_t room = context > 0 ? context - prompt_tokens : request.most_tokens;
   State state(model.config(), 1, prompt_tokens + std::min(room, request.most_tokens));
   const Stopwatch prefill;
-  Tensor<float, 2> resid = feed(model, state, ids, 0, {.progress = &progress, .on_rows = {}});
+  Tensor<float, 2> resid;
+  if (model.encoder() != nullptr) {  // the text is the source; what is made begins anew
+    set_source(model, state, encode(*model.encoder(), ids).view());
+    resid = feed(model, state, std::span(&model.config().decoder_start, 1));
+  } else {
+    resid = feed(model, state, ids, 0, {.progress = &progress, .on_rows = {}});
+  }
   progress.clear();
 
   // Choosing the first token belongs to reading the prompt; each further one is a pass of its own.
@@ -102,6 +109,8 @@ void generate(const Request& request, const Model& model, const std::vector<std:
       break;
     }
     logits(model, resid.view(), scores.view());
+    if (model.encoder() != nullptr && tokenizer.padding())  // never said (Marian)
+      scores(0, *tokenizer.padding()) = -std::numeric_limits<float>::infinity();
     const std::int32_t token = sample(scores.data(), scores.size(), request.sampling, static_cast<std::uint64_t>(step));
     if (step == 0) {
       prefill_seconds = prefill.seconds();
@@ -145,7 +154,8 @@ int run_generate(const Words& words) {
   const Terminal terminal = options.terminal();
   const bool streams = !options.json && options.outputs.empty();
   TextStream stream(terminal.interactive);
-  if (streams && terminal.interactive && !request.chat) stream.add(model.tokenizer().decode(ids));
+  if (streams && terminal.interactive && !request.chat && model.encoder() == nullptr)
+    stream.add(model.tokenizer().decode(ids));
   generate(request, model, ids, result, [&](std::string_view bytes) {
     if (streams) stream.add(bytes);
   });

@@ -6,11 +6,14 @@
 #include "intervention/metric.h"
 #include "kernels/softmax.h"
 #include "model/forward.h"
+#include "model/source.h"
 #include "progress_line.h"
 #include "reading/selection.h"
 #include "report/json_documents.h"
 #include "report/tables.h"
 #include "report/views.h"
+#include "target_text.h"
+#include "tensor/error.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
 
@@ -18,7 +21,7 @@ namespace regard::cli {
 
 int run_logits(const Words& words) {
   Options options;
-  std::optional<std::string> top;
+  std::optional<std::string> top, target, target_ids;
   std::optional<std::int64_t> at;
   Arguments arguments("logits",
                       "What comes next, with logits and log-probabilities, and how likely each token was. Of a model "
@@ -28,6 +31,9 @@ int run_logits(const Words& words) {
   arguments.text("--top", top, "N|all", "how many candidates (default 20)");
   arguments.integer("--at", at, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max(),
                     "after this position (or in its place) instead of the last; -1 counts from the end");
+  arguments.text("--decoder", target, "TEXT",
+                 "of an encoder-decoder: what the decoder has said so far (default: nothing)");
+  arguments.text("--decoder-ids", target_ids, "1,2,3", "the same as token ids, the start token included");
   options.declare_output(arguments, {".json", ".csv", ".npz"});
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return kDone;
@@ -35,13 +41,23 @@ int run_logits(const Words& words) {
 
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
-  const std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
+  std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
+  Tensor<float, 2> encoded;
+  if (const Model* encoder = model.encoder()) {
+    check_length(ids, encoder->config());
+    encoded = encode(*encoder, ids);
+    ids = target_tokens(model, encoded.view(), target_ids ? target : target.value_or(""), target_ids, 0);
+  } else if (target || target_ids) {
+    throw Error(ErrorCode::usage, fmt::format("{} has no encoder: it reads one text", model.config().family),
+                "leave --decoder out");
+  }
   check_length(ids, model.config());
   require_head(model.config(), "there are no logits");
   const std::int64_t row = select({at ? *at : default_row(model, ids)}, std::ssize(ids), "row").front();
 
   ProgressLine progress(options.shows_progress());
   State state(model.config(), 1, static_cast<std::int64_t>(ids.size()));
+  if (model.encoder() != nullptr) set_source(model, state, encoded.view());
   TokenLogprobs logprobs(model, ids);
   Tensor<float, 2> at_row({1, model.config().width}), scores({1, model.config().vocabulary});
   feed(model, state, ids, 0, {.progress = &progress, .on_rows = [&](std::int64_t first, View<const float, 2> resid) {

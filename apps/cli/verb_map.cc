@@ -100,6 +100,7 @@ int run_map(const Words& words) {
   const Options& options = choice.options;
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
+  require_one_text(model, "regard read shows its three attentions");
   const std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
   check_length(ids, model.config());
   const MapRequest request = cli::request(choice, model.config(), std::ssize(ids));

@@ -37,6 +37,21 @@ class Taps final : public Tap {
     }
     return all;
   }
+  std::vector<Reader*> cross_readers(std::int64_t layer, std::span<const Row> rows) override {
+    std::vector<Reader*> all;
+    for (Tap* tap : taps_)
+      for (Reader* reader : tap->cross_readers(layer, rows)) all.push_back(reader);
+    return all;
+  }
+  std::span<const EdgeEdit> cross_edges(std::int64_t layer, std::span<const Row> rows) override {
+    std::span<const EdgeEdit> all;
+    for (Tap* tap : taps_) {
+      const auto edges = tap->cross_edges(layer, rows);
+      if (!all.empty() && !edges.empty()) throw Error(ErrorCode::usage, "two taps change the same scores");
+      if (!edges.empty()) all = edges;
+    }
+    return all;
+  }
   void substitutes(std::int64_t layer, std::span<const Row> rows, const Problem& problem, bool first,
                    const std::function<void(const Substitute&)>& use) override {
     for (Tap* tap : taps_)

@@ -67,7 +67,11 @@ void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary*
   } else {
     json.null();
   }
-  json.key("tokens");
+  write_tokens(json, "tokens", tokens);
+}
+
+void write_tokens(JsonWriter& json, std::string_view name, std::span<const TokenPiece> tokens) {
+  json.key(name);
   json.begin_array();
   for (const TokenPiece& token : tokens) {
     json.begin_object();

@@ -16,6 +16,8 @@ void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary*
 // "row": where a metric was measured; null for one that is about all rows (-1).
 void write_row(JsonWriter& json, std::int64_t row);
 
+// [{"id","text","bytes"}] under that name.
+void write_tokens(JsonWriter& json, std::string_view name, std::span<const TokenPiece> tokens);
 void write_candidates(JsonWriter& json, std::span<const Candidate> candidates, std::string_view name = "next");
 
 void write_json(Output& out, const TokensResult& result);

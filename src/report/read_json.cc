@@ -90,10 +90,10 @@ bool ReadResult::writes(Statistic statistic) const {
   return std::find(asked.begin(), asked.end(), statistic) != asked.end();
 }
 
-void write_json(Output& out, const ReadResult& result) {
+namespace {
+
+void write_reading(JsonWriter& json, const ReadResult& result) {
   const Reading& reading = result.reading;
-  JsonWriter json(out);
-  begin_document(json, "read", &result.model, result.tokens);
   json.key("layers");
   json.integers(reading.request.layers);
   json.key("heads");
@@ -131,6 +131,30 @@ void write_json(Output& out, const ReadResult& result) {
   if (reading.request.resid) member(json, "resid", reading.resid);
   json.member("seconds", result.seconds);
   json.member("tokens_per_second", result.tokens_per_second);
+}
+
+}  // namespace
+
+void write_json(Output& out, const ReadResult& result) {
+  JsonWriter json(out);
+  begin_document(json, "read", &result.model, result.tokens);
+  if (!result.attention.empty()) json.member("attention", result.attention);
+  if (result.reads_another_text()) write_tokens(json, "keys", result.keys);
+  write_reading(json, result);
+  json.end_object();
+  json.end_document();
+}
+
+void write_json(Output& out, std::span<const ReadResult> attentions, const std::vector<TokenPiece>& source) {
+  JsonWriter json(out);
+  begin_document(json, "read", &attentions.back().model, attentions.back().tokens);
+  write_tokens(json, "source", source);
+  for (const ReadResult& result : attentions) {
+    json.key(result.attention);
+    json.begin_object();
+    write_reading(json, result);
+    json.end_object();
+  }
   json.end_object();
   json.end_document();
 }

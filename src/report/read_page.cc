@@ -37,6 +37,7 @@ struct RowView {
   const std::vector<std::string>& bytes;   // [S] of each token
   const std::vector<std::string>& labels;  // [S] what it is called
   RowSummary summary;
+  std::string row_label;
 
   const std::string& text(std::int64_t at) const { return labels[static_cast<std::size_t>(at)]; }
   std::int64_t layer(const HeadRead& read) const {
@@ -63,8 +64,9 @@ void add_shaded_text(Page& page, const RowView& view) {
     for (std::size_t i = ranges[r].begin; i < ranges[r].end; ++i) {
       const auto at = static_cast<std::int64_t>(i);
       token.bytes += view.bytes[i];
-      token.marked |= at == view.position;
-      token.faint |= at == view.sink || (at > view.position && !reads_both_ways(view.result.model));
+      const bool across = view.result.reads_another_text();
+      token.marked |= !across && at == view.position;
+      token.faint |= at == view.sink || (at > view.position && !across && !reads_both_ways(view.result.model));
       is_sink |= at == view.sink;
     }
     token.value = largest > 0 ? shares[r] / largest : 0;
@@ -104,7 +106,9 @@ void add_strongest(Page& page, const RowView& view) {
   page.add_line("strongest reads", kTitle);
   const std::size_t n = std::min(kStrongest, view.summary.strongest.size());
   std::vector<std::string> texts;
-  std::set<std::int64_t> named = {view.position};
+  const bool across = view.result.reads_another_text();
+  std::set<std::int64_t> named;
+  if (!across) named.insert(view.position);
   for (std::size_t i = 0; i < n; ++i) named.insert(view.summary.strongest[i].key);
   const bool placed = need_places(view.labels, std::vector<std::int64_t>(named.begin(), named.end()));
   const auto name = [&](std::int64_t at) { return placed ? fmt::format("{} {}", at, view.text(at)) : view.text(at); };
@@ -112,7 +116,7 @@ void add_strongest(Page& page, const RowView& view) {
   for (std::size_t i = 0; i < n; ++i) {
     const HeadRead& read = view.summary.strongest[i];
     texts.push_back(fmt::format("  layer {} head {}: {} <- {} {:.2f}", view.layer(read), view.head(read),
-                                name(view.position), name(read.key), read.weight));
+                                across ? view.row_label : name(view.position), name(read.key), read.weight));
     widest = std::max(widest, piece(texts.back()).columns);
   }
   const int room = std::clamp(view.options.width - widest - 2, 0, 30);
@@ -126,7 +130,8 @@ void add_strongest(Page& page, const RowView& view) {
 void add_row(Page& page, const RowView& view) {
   const ReadingRequest& request = view.result.reading.request;
   page.add_line();
-  Line& title = page.add_line(fmt::format("what {} read", view.text(view.position)), kTitle);
+  Line& title = page.add_line(
+      fmt::format("what {} read{}", view.row_label, view.result.reads_another_text() ? " of the source" : ""), kTitle);
   title.push_back(piece(fmt::format("  position {}, mean over {} x {}", view.position,
                                     count(request.layers.size(), "layer"), count(request.heads.size(), "head")),
                         kFaint));
@@ -216,22 +221,27 @@ Page read_page(const ReadResult& result, const ReadPageOptions& options) {
   const std::vector<std::int64_t>& rows = reading.request.rows;
   if (reading.weights.size() == 0)
     throw Error(ErrorCode::usage, "no weights were read, so there is nothing to see", "choose fewer --rows");
-  std::vector<std::string> bytes;
-  for (const TokenPiece& token : result.tokens) bytes.push_back(token.bytes);
-  const std::vector<std::string> labels = token_labels(bytes);
+  const auto bytes_of = [](const std::vector<TokenPiece>& tokens) {
+    std::vector<std::string> bytes;
+    for (const TokenPiece& token : tokens) bytes.push_back(token.bytes);
+    return bytes;
+  };
+  const std::vector<std::string> bytes = bytes_of(result.read_tokens()), labels = token_labels(bytes);
+  const std::vector<std::string> row_labels = token_labels(bytes_of(result.tokens));
   Page page{.title = "regard read " + result.model.name, .lines = {}};
   add_edits(page, result);
-  add_next(page, result, labels, options.width);
+  add_next(page, result, row_labels, options.width);
   const View<const float, 4> weights = reading.weights.view();
   for (std::size_t r = 0; r < std::min(options.most_rows, rows.size()); ++r) {
     std::optional<std::int64_t> sink;
-    if (result.sink &&
+    if (result.sink && !result.reads_another_text() &&
         (reads_both_ways(result.model) ? result.sink->position != rows[r] : result.sink->position < rows[r]))
       sink = result.sink->position;
     const View<const float, 3> row(weights.data + static_cast<std::int64_t>(r) * weights.stride[2],
                                    {weights.shape[0], weights.shape[1], weights.shape[3]},
                                    {weights.stride[0], weights.stride[1], weights.stride[3]});
-    add_row(page, {result, options, rows[r], sink, bytes, labels, summarise_row(row, sink)});
+    add_row(page, {result, options, rows[r], sink, bytes, labels, summarise_row(row, sink),
+                   row_labels[static_cast<std::size_t>(rows[r])]});
     if (result.writes(Statistic::lens)) add_lens(page, result, r, options.width);
     if (result.writes(Statistic::direct)) add_direct(page, result, r, options.width);
   }

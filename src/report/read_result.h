@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,10 +27,15 @@ struct ReadResult {
   std::vector<std::pair<std::string, Receipt>> edits = {};  // that were made while it was read
   std::map<std::int32_t, std::string> bytes_of = {};        // of every token that lens and direct name
   std::optional<AttentionSink> sink;                        // where column sums were read
-  double seconds = 0;                                       // that reading took
+  // Of an encoder-decoder: "encoder", "decoder" or "cross", whose keys are another text; else neither.
+  std::string attention = {};
+  std::vector<TokenPiece> keys = {};
+  double seconds = 0;  // that reading took
   double tokens_per_second = 0;
 
   bool writes(Statistic statistic) const;
+  bool reads_another_text() const { return !keys.empty(); }
+  const std::vector<TokenPiece>& read_tokens() const { return keys.empty() ? tokens : keys; }  // what keys stand for
   TokenPiece piece_of(std::int32_t id) const;
   Candidate candidate(const Guess& guess) const { return {piece_of(guess.id), guess.logit, guess.logprob}; }
 };
@@ -38,6 +44,8 @@ struct ReadResult {
 std::map<std::int32_t, std::string> named_tokens(const Reading& reading, const Tokenizer& tokenizer);
 
 void write_json(Output& out, const ReadResult& result);
+// The attentions of an encoder-decoder in one document, each under its name; "source" and "tokens" are the two texts.
+void write_json(Output& out, std::span<const ReadResult> attentions, const std::vector<TokenPiece>& source);
 // One line per weight of the chosen rows. Error{usage} without them.
 void write_csv(Output& out, const ReadResult& result);
 void write_npz(Output& out, const ReadResult& result);

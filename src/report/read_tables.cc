@@ -16,17 +16,17 @@ void write_csv(Output& out, const ReadResult& result) {
   csv.end_row();
   const Reading& reading = result.reading;
   const ReadingRequest& request = reading.request;
-  const auto text = [&](std::int64_t position) { return result.tokens[static_cast<std::size_t>(position)].bytes; };
+  const std::vector<TokenPiece>& keys = result.read_tokens();
   for (std::size_t l = 0; l < request.layers.size(); ++l) {
     for (std::size_t h = 0; h < request.heads.size(); ++h) {
       for (std::size_t r = 0; r < request.rows.size(); ++r) {
-        for (std::int64_t key = 0; key < reading.tokens; ++key) {
+        for (std::int64_t key = 0; key < std::ssize(keys); ++key) {
           csv.integer(request.layers[l]);
           csv.integer(request.heads[h]);
           csv.integer(request.rows[r]);
-          csv.text(text(request.rows[r]));
+          csv.text(result.tokens[static_cast<std::size_t>(request.rows[r])].bytes);
           csv.integer(key);
-          csv.text(text(key));
+          csv.text(keys[static_cast<std::size_t>(key)].bytes);
           csv.number(reading.weights(l, h, r, key));
           csv.end_row();
         }
@@ -47,19 +47,24 @@ void add(NpzWriter& npz, const std::string& name, const std::vector<std::int64_t
   npz.add(name, std::span<const std::int64_t>(values), {std::ssize(values)});
 }
 
+void add(NpzWriter& npz, const std::string& prefix, const std::vector<TokenPiece>& tokens) {
+  std::vector<std::int32_t> ids;
+  std::vector<std::string> texts;
+  for (const TokenPiece& token : tokens) {
+    ids.push_back(token.id);
+    texts.push_back(token.bytes);
+  }
+  npz.add(prefix + "ids", std::span<const std::int32_t>(ids), {std::ssize(ids)});
+  npz.add_texts(prefix + "texts", texts);
+}
+
 }  // namespace
 
 void write_npz(Output& out, const ReadResult& result) {
   const Reading& reading = result.reading;
   NpzWriter npz(out);
-  std::vector<std::int32_t> ids;
-  std::vector<std::string> texts;
-  for (const TokenPiece& token : result.tokens) {
-    ids.push_back(token.id);
-    texts.push_back(token.bytes);
-  }
-  npz.add("ids", std::span<const std::int32_t>(ids), {std::ssize(ids)});
-  npz.add_texts("texts", texts);
+  add(npz, "", result.tokens);
+  if (result.reads_another_text()) add(npz, "key_", result.keys);
   add(npz, "layers", reading.request.layers);
   add(npz, "heads", reading.request.heads);
   add(npz, "rows", reading.request.rows);

@@ -187,7 +187,7 @@ void HfKeys::expect(std::string_view name, bool value) {
 
 void HfKeys::refuse_unknown() const {
   for (const std::string& key : config_.keys()) {
-    if (asked_.contains(key) || key.find("dropout") != std::string::npos) continue;
+    if (asked_.contains(key) || key.find("dropout") != std::string::npos || key.ends_with("layerdrop")) continue;
     if (std::find(std::begin(kHarmless), std::end(kHarmless), key) != std::end(kHarmless)) continue;
     if (!config_.find(key)) continue;  // null
     refuse(key, "is not understood; as it may change the result, it is not ignored");
