@@ -88,7 +88,9 @@ TEST_F(ReadingGolden, TheSinkIsTheFirstPosition) {
   for (const char* file : {"causal_smollm2.json", "causal_long_smollm2.json"}) {
     const Json goldens = read_golden(file);
     const auto ids = goldens["prompts"][0]["ids"].get<std::vector<std::int32_t>>();
-    const std::optional<AttentionSink> sink = find_sink(read(*model_, ids, {}).column_sum.view());
+    const Reading whole = read(*model_, ids, {});
+    const std::optional<AttentionSink> sink =
+        find_sink(whole.column_sum.view(), model_->config(), whole.request.layers);
     ASSERT_TRUE(sink.has_value());
     EXPECT_EQ(sink->position, 0);
     std::printf("%s: %.0f %% of the heads, %.0f %% of their reading\n", file, 100 * sink->share, 100 * sink->mass);
