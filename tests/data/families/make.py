@@ -110,7 +110,7 @@ FAMILIES = {
         eos_token_id=2),
     "t5": dict(model="T5ForConditionalGeneration", qk=0.9, feed_forward_proj="relu", tie_word_embeddings=True, **T5),
     "t5_gated": dict(model="T5ForConditionalGeneration", qk=0.9, feed_forward_proj="gated-gelu",
-                     tie_word_embeddings=False, **T5 | dict(d_model=8, d_kv=6)),
+                     tie_word_embeddings=False, **T5),
     "marian": dict(model="MarianMTModel", vocab_size=48, d_model=8, encoder_layers=2, decoder_layers=2,
                    encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
                    max_position_embeddings=80, activation_function="swish", scale_embedding=True, pad_token_id=47,
@@ -565,7 +565,7 @@ def make(name, model, dtype="float32", qk=1.5, old=False, minimind=0, **config_w
     whole_only = bidirectional or config.is_encoder_decoder or name == "phi3"
     for step in (T,) if whole_only else (T, 7, 1):
         add_errors(errors, exact, run(folder, model_class, inputs, wide=False, step=step))
-    for _ in range(3):
+    for _ in range(7):
         other = random_text(config, random)[1]
         add_errors(errors, *(run(folder, model_class, other, wide) for wide in (True, False)))
 
