@@ -4,24 +4,24 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "text/merge-inl.h"
+#include "text/piece_index.h"
 #include "text/tokenizer_spec.h"
 
 namespace regard {
 
 // Ids of pieces by how they are written. Of pieces written the same the later one counts, but what is read from a text
 // as written is never a word's part.
-std::unordered_map<std::string_view, std::int32_t> ids_of_pieces(const TokenizerSpec& spec);
+PieceIndex ids_of_pieces(const TokenizerSpec& spec);
 
 // (left, right) -> rank and merged piece: open addressing, at most half full.
 class MergeTable {
  public:
   // By `spec.ranked` or else `spec.merges`; the first of equals counts, as a lower rank does. Error{bad_input} names a
   // merge of what is not in the vocabulary.
-  MergeTable(const TokenizerSpec& spec, const std::unordered_map<std::string_view, std::int32_t>& ids);
+  MergeTable(const TokenizerSpec& spec, const PieceIndex& ids);
 
   std::optional<Merge> find(std::int32_t left, std::int32_t right) const {
     const Slot& slot = slots_[place(key(left, right))];

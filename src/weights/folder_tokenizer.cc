@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "tensor/error.h"
+#include "text/piece_index.h"
 #include "weights/checked_json.h"
 #include "weights/gguf.h"
 #include "weights/sentencepiece_model.h"
@@ -61,12 +61,10 @@ struct Settings {
   }
 };
 
-// Ids by text, the later of equals.
-using Ids = std::unordered_map<std::string, std::int32_t>;
-Ids ids_of(const TokenizerSpec& spec) {
-  Ids ids;
+PieceIndex ids_of(const TokenizerSpec& spec) {
+  PieceIndex ids(spec.pieces.size());
   for (std::size_t id = 0; id < spec.pieces.size(); ++id)
-    if (!spec.pieces[id].empty()) ids[spec.pieces[id]] = static_cast<std::int32_t>(id);
+    if (!spec.pieces[id].empty()) ids.set(spec.pieces, static_cast<std::int32_t>(id));
   return ids;
 }
 
@@ -99,7 +97,7 @@ void name_tokens(const Settings& settings, TokenizerSpec& spec) {
                                     {"mask_token", "", &TokenizerSpec::mask},
                                     {"sep_token", "sep_token_id", &TokenizerSpec::separator},
                                     {"cls_token", "", &TokenizerSpec::classification}};
-  const Ids ids = ids_of(spec);
+  const PieceIndex ids = ids_of(spec);
   // A number, or a list of them; negative means none.
   const auto read_ids = [&](const JsonPlace& place) {
     std::vector<std::int32_t> read;
@@ -114,7 +112,7 @@ void name_tokens(const Settings& settings, TokenizerSpec& spec) {
   };
   for (const Name& name : kNames) {
     if (const auto token = settings.token(name.token))
-      if (const auto found = ids.find(*token); found != ids.end()) spec.*name.where = found->second;
+      if (const auto found = ids.find(spec.pieces, *token)) spec.*name.where = *found;
     if (name.id.empty()) continue;
     for (const auto* file : {&settings.generation, &settings.model}) {
       const auto place = *file ? (*file)->find(name.id) : std::nullopt;
@@ -162,15 +160,15 @@ void add_listed_tokens(const Settings& settings, TokenizerSpec& spec) {
 // The named tokens of a vocabulary that does not list what is special.
 void add_named_tokens(const Settings& settings, const std::vector<std::pair<std::string_view, std::string_view>>& names,
                       TokenizerSpec& spec) {
-  const Ids ids = ids_of(spec);
+  const PieceIndex ids = ids_of(spec);
   for (const auto& [member, otherwise] : names) {
     const std::string content = settings.token(member).value_or(std::string(otherwise));
-    const auto found = ids.find(content);
-    if (found == ids.end()) continue;
+    const auto found = content.empty() ? std::nullopt : ids.find(spec.pieces, content);
+    if (!found) continue;
     // As the classes for them make it: a mask takes the space before it along.
     const bool strips = member == "mask_token" && spec.kind == TokenizerSpec::Kind::byte_level_bpe;
-    add_token(spec, {.id = found->second, .content = content, .special = true, .strip_left = strips});
-    if (member == "unk_token") spec.stages->unknown = found->second;
+    add_token(spec, {.id = *found, .content = content, .special = true, .strip_left = strips});
+    if (member == "unk_token") spec.stages->unknown = *found;
   }
 }
 
@@ -219,14 +217,14 @@ TokenizerSpec merges(const Settings& settings) {
                       {"pad_token", "<pad>"},
                       {"mask_token", "<mask>"}},
                      spec);
-    const Ids ids = ids_of(spec);
-    const auto cls = ids.find(settings.token("cls_token").value_or("<s>"));
-    const auto sep = ids.find(settings.token("sep_token").value_or("</s>"));
-    if (cls == ids.end() || sep == ids.end())
+    const PieceIndex ids = ids_of(spec);
+    const auto cls = ids.find(spec.pieces, settings.token("cls_token").value_or("<s>"));
+    const auto sep = ids.find(spec.pieces, settings.token("sep_token").value_or("</s>"));
+    if (!cls || !sep)
       throw Error(ErrorCode::bad_input, fmt::format("{}: there is no '<s>' or no '</s>' in the vocabulary",
                                                     (settings.folder / "vocab.json").string()));
-    spec.stages->prefix = {cls->second};
-    spec.stages->suffix = {sep->second};
+    spec.stages->prefix = {*cls};
+    spec.stages->suffix = {*sep};
   } else {
     const std::string_view end = opt ? "</s>" : "<|endoftext|>";
     add_named_tokens(settings, {{"bos_token", end}, {"eos_token", end}, {"unk_token", end}, {"pad_token", ""}}, spec);
@@ -252,18 +250,18 @@ TokenizerSpec word_list(const Settings& settings) {
                     {"cls_token", "[CLS]"},
                     {"mask_token", "[MASK]"}},
                    spec);
-  const Ids ids = ids_of(spec);
-  const auto cls = ids.find(settings.token("cls_token").value_or("[CLS]"));
-  const auto sep = ids.find(settings.token("sep_token").value_or("[SEP]"));
-  if (cls == ids.end() || sep == ids.end())
+  const PieceIndex ids = ids_of(spec);
+  const auto cls = ids.find(spec.pieces, settings.token("cls_token").value_or("[CLS]"));
+  const auto sep = ids.find(spec.pieces, settings.token("sep_token").value_or("[SEP]"));
+  if (!cls || !sep)
     throw Error(ErrorCode::bad_input,
                 fmt::format("{}: there is no '[CLS]' or no '[SEP]' in the vocabulary", path.string()));
-  spec.classification = cls->second;
-  spec.separator = sep->second;
-  spec.stages->prefix = {cls->second};
-  spec.stages->suffix = {sep->second};
-  if (const auto mask = ids.find("[MASK]"); mask != ids.end()) spec.mask = mask->second;
-  if (const auto pad = ids.find("[PAD]"); pad != ids.end()) spec.padding = pad->second;
+  spec.classification = *cls;
+  spec.separator = *sep;
+  spec.stages->prefix = {*cls};
+  spec.stages->suffix = {*sep};
+  spec.mask = ids.find(spec.pieces, "[MASK]");
+  spec.padding = ids.find(spec.pieces, "[PAD]");
   spec.unknown = spec.stages->unknown;
   return spec;
 }
