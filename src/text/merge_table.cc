@@ -31,7 +31,7 @@ MergeTable::MergeTable(const TokenizerSpec& spec, const PieceIndex& ids) {
       if (id < 0 || id >= pieces)
         throw Error(ErrorCode::bad_input,
                     fmt::format("merge {} of the tokenizer names the piece {}, but there are {}", rank, id, pieces));
-    insert(merge.left, merge.right, {static_cast<std::uint32_t>(rank), merge.merged});
+    insert(merge.left, merge.right, {static_cast<std::uint32_t>(rank), merge.merged}, true);
   }
   for (std::size_t rank = 0; rank < spec.merges.size() && spec.ranked.empty(); ++rank) {
     const std::string_view merge = spec.merges[rank];
@@ -47,13 +47,13 @@ MergeTable::MergeTable(const TokenizerSpec& spec, const PieceIndex& ids) {
       return *found;
     };
     const std::int32_t merged = id(std::string(left).append(right));
-    insert(id(left), id(right), {static_cast<std::uint32_t>(rank), merged});
+    insert(id(left), id(right), {static_cast<std::uint32_t>(rank), merged}, false);
   }
 }
 
-void MergeTable::insert(std::int32_t left, std::int32_t right, Merge merge) {
+void MergeTable::insert(std::int32_t left, std::int32_t right, Merge merge, bool last_counts) {
   Slot& slot = slots_[place(key(left, right))];
-  if (slot.key == kEmpty) slot = {key(left, right), merge};
+  if (slot.key == kEmpty || last_counts) slot = {key(left, right), merge};
 }
 
 }  // namespace regard

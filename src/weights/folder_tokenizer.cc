@@ -38,14 +38,16 @@ struct Settings {
   }
 
   // "<s>" or {"content": "<s>", ...}.
-  std::optional<std::string> token(std::string_view member) const {
-    for (const auto* file : {&tokenizer, &special}) {
-      if (!*file) continue;
-      const auto value = (*file)->find(member);
-      if (!value) continue;
-      return std::string((value->is_object() ? value->at("content") : *value).string());
-    }
+  std::optional<JsonPlace> token_place(std::string_view member) const {
+    for (const auto* file : {&tokenizer, &special})
+      if (*file)
+        if (auto value = (*file)->find(member)) return value;
     return std::nullopt;
+  }
+  std::optional<std::string> token(std::string_view member) const {
+    const auto place = token_place(member);
+    if (!place) return std::nullopt;
+    return std::string((place->is_object() ? place->at("content") : *place).string());
   }
 
   bool flag(std::string_view member, bool otherwise) const {
@@ -74,6 +76,15 @@ void grow(TokenizerSpec& spec, std::size_t size) {
   spec.types.resize(size, TokenType::unused);
   if (!spec.scores.empty()) spec.scores.resize(size);
   if (!spec.exact_scores.empty()) spec.exact_scores.resize(size);
+}
+
+// How an added token is looked for.
+void read_flags(const JsonPlace& place, AddedToken& token) {
+  token.special = place.boolean_or("special", false);
+  token.normalized = place.boolean_or("normalized", !token.special);
+  token.single_word = place.boolean_or("single_word", false);
+  token.strip_left = place.boolean_or("lstrip", false);
+  token.strip_right = place.boolean_or("rstrip", false);
 }
 
 // Adds a token that vocabularies without tokenizer.json do not list as added: by its own id if it has one.
@@ -141,11 +152,7 @@ void add_listed_tokens(const Settings& settings, TokenizerSpec& spec) {
         throw place.error("is not named by the id of a token");
       AddedToken token{.id = std::stoi(key), .content = std::string(place.at("content").string())};
       check(place, token.id);
-      token.special = place.boolean_or("special", false);
-      token.normalized = place.boolean_or("normalized", !token.special);
-      token.single_word = place.boolean_or("single_word", false);
-      token.strip_left = place.boolean_or("lstrip", false);
-      token.strip_right = place.boolean_or("rstrip", false);
+      read_flags(place, token);
       add_token(spec, std::move(token));
     }
   if (decoder || !fs::exists(settings.folder / "added_tokens.json")) return;
@@ -165,9 +172,10 @@ void add_named_tokens(const Settings& settings, const std::vector<std::pair<std:
     const std::string content = settings.token(member).value_or(std::string(otherwise));
     const auto found = content.empty() ? std::nullopt : ids.find(spec.pieces, content);
     if (!found) continue;
-    // As the classes for them make it: a mask takes the space before it along.
-    const bool strips = member == "mask_token" && spec.kind == TokenizerSpec::Kind::byte_level_bpe;
-    add_token(spec, {.id = *found, .content = content, .special = true, .strip_left = strips});
+    AddedToken token{.id = *found, .content = content, .special = true};
+    if (const auto place = settings.token_place(member); place && place->is_object()) read_flags(*place, token);
+    token.special = true;
+    add_token(spec, std::move(token));
     if (member == "unk_token") spec.stages->unknown = *found;
   }
 }
