@@ -7,6 +7,7 @@
 #include "tensor/error.h"
 #include "text/piece_index.h"
 #include "weights/checked_json.h"
+#include "weights/folder_settings.h"
 #include "weights/gguf.h"
 #include "weights/sentencepiece_model.h"
 #include "weights/tokenizer_json.h"
@@ -17,58 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kLargestTemplate = std::uint64_t{16} << 20;
 constexpr std::int64_t kMostUnused = 65536;
-
-// The small files beside the vocabulary; those that are not there are empty.
-struct Settings {
-  fs::path folder;
-  std::optional<JsonPlace> tokenizer, special, generation, model;
-
-  explicit Settings(const fs::path& folder)
-      : folder(folder),
-        tokenizer(read("tokenizer_config.json")),
-        special(read("special_tokens_map.json")),
-        generation(read("generation_config.json")),
-        model(read("config.json")) {}
-
-  std::optional<JsonPlace> read(const char* name) const {
-    if (!fs::exists(folder / name)) return std::nullopt;
-    return read_json(folder / name);
-  }
-
-  // "<s>" or {"content": "<s>", ...}.
-  std::optional<JsonPlace> token_place(std::string_view member) const {
-    for (const auto* file : {&tokenizer, &special})
-      if (*file)
-        if (auto value = (*file)->find(member)) return value;
-    return std::nullopt;
-  }
-  std::optional<std::string> token(std::string_view member) const {
-    const auto place = token_place(member);
-    if (!place) return std::nullopt;
-    return std::string((place->is_object() ? place->at("content") : *place).string());
-  }
-
-  bool flag(std::string_view member, bool otherwise) const {
-    return tokenizer ? tokenizer->boolean_or(member, otherwise) : otherwise;
-  }
-
-  // "T5Tokenizer" for T5TokenizerFast too; what the model is called where the tokenizer's class is not.
-  std::string family() const {
-    std::string name = tokenizer ? tokenizer->string_or("tokenizer_class", "") : "";
-    if (name.ends_with("Fast")) name.resize(name.size() - 4);
-    if (name.empty() && model) name = model->string_or("model_type", "");
-    return name;
-  }
-};
-
-PieceIndex ids_of(const TokenizerSpec& spec) {
-  PieceIndex ids(spec.pieces.size());
-  for (std::size_t id = 0; id < spec.pieces.size(); ++id)
-    if (!spec.pieces[id].empty()) ids.set(spec.pieces, static_cast<std::int32_t>(id));
-  return ids;
-}
 
 void grow(TokenizerSpec& spec, std::size_t size) {
   if (size <= spec.pieces.size()) return;
@@ -76,15 +26,6 @@ void grow(TokenizerSpec& spec, std::size_t size) {
   spec.types.resize(size, TokenType::unused);
   if (!spec.scores.empty()) spec.scores.resize(size);
   if (!spec.exact_scores.empty()) spec.exact_scores.resize(size);
-}
-
-// How an added token is looked for.
-void read_flags(const JsonPlace& place, AddedToken& token) {
-  token.special = place.boolean_or("special", false);
-  token.normalized = place.boolean_or("normalized", !token.special);
-  token.single_word = place.boolean_or("single_word", false);
-  token.strip_left = place.boolean_or("lstrip", false);
-  token.strip_right = place.boolean_or("rstrip", false);
 }
 
 // Adds a token that vocabularies without tokenizer.json do not list as added: by its own id if it has one.
@@ -96,49 +37,8 @@ void add_token(TokenizerSpec& spec, AddedToken token) {
   if (auto& added = spec.stages->added) added->push_back(std::move(token));
 }
 
-void name_tokens(const Settings& settings, TokenizerSpec& spec) {
-  struct Name {
-    std::string_view token, id;
-    std::optional<std::int32_t> TokenizerSpec::*where;
-  };
-  static constexpr Name kNames[] = {{"bos_token", "bos_token_id", &TokenizerSpec::bos},
-                                    {"eos_token", "eos_token_id", &TokenizerSpec::eos},
-                                    {"pad_token", "pad_token_id", &TokenizerSpec::padding},
-                                    {"unk_token", "", &TokenizerSpec::unknown},
-                                    {"mask_token", "", &TokenizerSpec::mask},
-                                    {"sep_token", "sep_token_id", &TokenizerSpec::separator},
-                                    {"cls_token", "", &TokenizerSpec::classification}};
-  const PieceIndex ids = ids_of(spec);
-  // A number, or a list of them; negative means none.
-  const auto read_ids = [&](const JsonPlace& place) {
-    std::vector<std::int32_t> read;
-    for (const JsonPlace& one : place.is_array() ? place.elements() : std::vector{place}) {
-      const std::int64_t id = one.integer();
-      if (id < 0) continue;
-      if (id >= static_cast<std::int64_t>(spec.pieces.size()))
-        throw one.error(fmt::format("is {}, but the tokenizer has {} tokens", id, spec.pieces.size()));
-      read.push_back(static_cast<std::int32_t>(id));
-    }
-    return read;
-  };
-  for (const Name& name : kNames) {
-    if (const auto token = settings.token(name.token))
-      if (const auto found = ids.find(spec.pieces, *token)) spec.*name.where = *found;
-    if (name.id.empty()) continue;
-    for (const auto* file : {&settings.generation, &settings.model}) {
-      const auto place = *file ? (*file)->find(name.id) : std::nullopt;
-      if (!place) continue;
-      const std::vector<std::int32_t> read = read_ids(*place);
-      if (!(spec.*name.where) && !read.empty()) spec.*name.where = read.front();
-      if (name.where == &TokenizerSpec::eos) spec.ends.insert(spec.ends.end(), read.begin(), read.end());
-    }
-  }
-  std::sort(spec.ends.begin(), spec.ends.end());
-  spec.ends.erase(std::unique(spec.ends.begin(), spec.ends.end()), spec.ends.end());
-}
-
 // Tokens that tokenizer_config.json and added_tokens.json put on top of a vocabulary without tokenizer.json.
-void add_listed_tokens(const Settings& settings, TokenizerSpec& spec) {
+void add_listed_tokens(const FolderSettings& settings, TokenizerSpec& spec) {
   const auto most = static_cast<std::int64_t>(spec.pieces.size()) + kMostUnused;
   const auto check = [&](const JsonPlace& place, std::int64_t id) {
     if (id < 0 || id >= most) throw place.error(fmt::format("has the id {}, which is out of proportion", id));
@@ -165,8 +65,8 @@ void add_listed_tokens(const Settings& settings, TokenizerSpec& spec) {
 }
 
 // The named tokens of a vocabulary that does not list what is special.
-void add_named_tokens(const Settings& settings, const std::vector<std::pair<std::string_view, std::string_view>>& names,
-                      TokenizerSpec& spec) {
+void add_named_tokens(const FolderSettings& settings,
+                      const std::vector<std::pair<std::string_view, std::string_view>>& names, TokenizerSpec& spec) {
   const PieceIndex ids = ids_of(spec);
   for (const auto& [member, otherwise] : names) {
     const std::string content = settings.token(member).value_or(std::string(otherwise));
@@ -180,7 +80,7 @@ void add_named_tokens(const Settings& settings, const std::vector<std::pair<std:
   }
 }
 
-TokenizerSpec sentencepiece(const Settings& settings, const fs::path& path) {
+TokenizerSpec sentencepiece(const FolderSettings& settings, const fs::path& path) {
   TokenizerSpec spec = tokenizer_from_sentencepiece(path);
   const std::string family = settings.family();
   if (family == "T5Tokenizer" || family == "t5") {
@@ -209,7 +109,7 @@ TokenizerSpec sentencepiece(const Settings& settings, const fs::path& path) {
   return spec;
 }
 
-TokenizerSpec merges(const Settings& settings) {
+TokenizerSpec merges(const FolderSettings& settings) {
   const std::string family = settings.family();
   const bool roberta = family == "RobertaTokenizer" || family == "roberta";
   const bool opt = settings.model && settings.model->string_or("model_type", "") == "opt";
@@ -243,7 +143,7 @@ TokenizerSpec merges(const Settings& settings) {
   return spec;
 }
 
-TokenizerSpec word_list(const Settings& settings) {
+TokenizerSpec word_list(const FolderSettings& settings) {
   WordPieceOptions options;
   options.lowercase = settings.flag("do_lower_case", true);
   options.space_ideographs = settings.flag("tokenize_chinese_chars", true);
@@ -274,7 +174,7 @@ TokenizerSpec word_list(const Settings& settings) {
   return spec;
 }
 
-TokenizerSpec vocabulary(const Settings& settings) {
+TokenizerSpec vocabulary(const FolderSettings& settings) {
   const auto has = [&](const char* name) { return fs::exists(settings.folder / name); };
   if (has("tokenizer.json")) return tokenizer_from_json(settings.folder / "tokenizer.json");
   for (const char* name : {"tokenizer.model", "spiece.model"})
@@ -288,21 +188,10 @@ TokenizerSpec vocabulary(const Settings& settings) {
               "vocab.json with merges.txt, vocab.txt");
 }
 
-std::string chat_template(const Settings& settings) {
-  const fs::path file = settings.folder / "chat_template.jinja";
-  if (fs::exists(file)) return read_whole_file(file, kLargestTemplate);
-  const auto place = settings.tokenizer ? settings.tokenizer->find("chat_template") : std::nullopt;
-  if (!place) return {};
-  if (!place->is_array()) return std::string(place->string());
-  for (const JsonPlace& named : place->elements())
-    if (named.at("name").string() == "default") return std::string(named.at("template").string());
-  return {};
-}
-
 }  // namespace
 
 TokenizerSpec tokenizer_from_folder(const fs::path& folder) {
-  const Settings settings(folder);
+  const FolderSettings settings(folder);
   TokenizerSpec spec = vocabulary(settings);
   if (settings.model)
     if (const auto size = settings.model->find("vocab_size")) {
@@ -312,7 +201,7 @@ TokenizerSpec tokenizer_from_folder(const fs::path& folder) {
       if (wanted > own) grow(spec, static_cast<std::size_t>(wanted));
     }
   name_tokens(settings, spec);
-  spec.chat_template = chat_template(settings);
+  spec.chat_template = settings.chat_template();
   return spec;
 }
 
