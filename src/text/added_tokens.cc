@@ -27,8 +27,9 @@ bool touches_word(std::string_view text, std::size_t begin, std::size_t end) {
          (end < text.size() && is_word_character(character_at(text, end).code));
 }
 
-std::size_t space_begin(std::string_view text, std::size_t at) {
-  while (at > 0) {
+// Where the white space before `at` begins, but not before `first`.
+std::size_t space_begin(std::string_view text, std::size_t first, std::size_t at) {
+  while (at > first) {
     const Character c = character_before(text, at);
     if (!is_white_space(c.code)) break;
     at -= c.length;
@@ -70,10 +71,11 @@ void AddedTokens::split(std::string_view text, bool normalized, bool special, co
     const AddedToken& token = tokens_[static_cast<std::size_t>(match->id)];
     if (token.single_word && touches_word(text, match->begin, match->end)) continue;
     std::size_t begin = match->begin, end = match->end;
-    if (token.strip_left) begin = space_begin(text, begin);
-    if (token.strip_right) end = space_end(text, end);
+    // What the token before it took along is not looked at again.
+    if (token.strip_left) begin = space_begin(text, done, begin);
     begin = std::max(begin, done);
-    end = std::max(end, begin);
+    end = std::max(end, done);
+    if (token.strip_right) end = space_end(text, end);
     if (done < begin) visit(done, begin, -1);
     visit(begin, end, token.id);
     done = end;

@@ -21,18 +21,18 @@ constexpr std::string_view kBlock = "\u2581";  // how pieces write a space
 class BpeEncoder final : public Encoder {
  public:
   BpeEncoder(const TokenizerSpec& spec, const Stages& stages)
-      : stages_(stages), ids_(ids_of_pieces(spec)), merges_(spec, ids_) {
+      : pieces_(spec.pieces), stages_(stages), ids_(ids_of_pieces(spec)), merges_(spec, ids_) {
     for (std::size_t id = 0; id < spec.pieces.size(); ++id) {
       const std::string& piece = spec.pieces[id];
       if (stages.byte_fallback && type_of(spec, id) == TokenType::byte)
         bytes_.set(named_byte(piece), static_cast<std::int32_t>(id));
       if (piece.empty() || is_special_type(type_of(spec, id))) continue;
       const Character c = character_at(piece, 0);
-      if (c.length == piece.size() && c.code != kInvalidByte) characters_[c.code] = ids_.at(piece);
+      if (c.length == piece.size() && c.code != kInvalidByte) characters_[c.code] = *ids_.find(pieces_, piece);
     }
     // A word may be cut before a block where no merge makes a piece that holds both it and the byte before it: no
     // merge crosses that place, so the parts are merged by themselves, in small heaps.
-    cuts_ = stages.continuing.empty() && stages.word_end.empty() && ids_.contains(kBlock);
+    cuts_ = stages.continuing.empty() && stages.word_end.empty() && ids_.find(pieces_, kBlock).has_value();
     merges_.each([&](std::int32_t id) {
       const std::string_view piece = spec.pieces[static_cast<std::size_t>(id)];
       for (std::size_t at = 1; (at = piece.find(kBlock, at)) != std::string_view::npos; ++at)
@@ -49,8 +49,8 @@ class BpeEncoder final : public Encoder {
         continue;
       }
       if (stages_.whole_words)
-        if (const auto whole = ids_.find(text.substr(word.begin, word.end - word.begin)); whole != ids_.end()) {
-          out.push_back({whole->second, word.begin, word.end});
+        if (const auto whole = ids_.find(pieces_, text.substr(word.begin, word.end - word.begin))) {
+          out.push_back({*whole, word.begin, word.end});
           continue;
         }
       for (Word part{word.begin, word.begin}; part.begin < word.end; part.begin = part.end) {
@@ -80,8 +80,7 @@ class BpeEncoder final : public Encoder {
     std::string piece(first ? "" : stages_.continuing);
     piece += character;
     if (last) piece += stages_.word_end;
-    const auto found = ids_.find(piece);
-    return found == ids_.end() ? -1 : found->second;
+    return ids_.find(pieces_, piece).value_or(-1);
   }
 
   void encode_part(std::string_view part, std::int64_t begin, Merger& merger, std::vector<Token>& out) const {
@@ -118,8 +117,9 @@ class BpeEncoder final : public Encoder {
     });
   }
 
+  const std::vector<std::string>& pieces_;
   const Stages& stages_;
-  std::unordered_map<std::string_view, std::int32_t> ids_;
+  PieceIndex ids_;
   std::unordered_map<std::uint32_t, std::int32_t> characters_;
   MergeTable merges_;
   BytePieces bytes_;

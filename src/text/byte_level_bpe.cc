@@ -35,12 +35,11 @@ class ByteLevelEncoder final : public Encoder {
   }
 
  private:
-  ByteLevelEncoder(const TokenizerSpec& spec, const Stages& stages,
-                   const std::unordered_map<std::string_view, std::int32_t>& ids)
+  ByteLevelEncoder(const TokenizerSpec& spec, const Stages& stages, const PieceIndex& ids)
       : merges_(spec, ids), unknown_(stages.unknown) {
     for (int byte = 0; byte < 256; ++byte) {
-      const auto found = ids.find(byte_letter(static_cast<std::uint8_t>(byte)));
-      byte_ids_[static_cast<std::size_t>(byte)] = found == ids.end() ? -1 : found->second;
+      byte_ids_[static_cast<std::size_t>(byte)] =
+          ids.find(spec.pieces, byte_letter(static_cast<std::uint8_t>(byte))).value_or(-1);
     }
     if (!stages.whole_words) return;
     for (std::size_t id = 0; id < spec.pieces.size(); ++id) {

@@ -10,9 +10,9 @@
 namespace regard {
 namespace {
 
-// An honest map's longest entry has a few dozen bytes. A trie that leads round in circles must not make every look-up
-// as long as the text.
-constexpr std::size_t kLongestEntry = 256;
+// An honest map's longest entry has less than twenty bytes. A trie that leads round in circles must not make every
+// look-up as long as the text.
+constexpr std::size_t kLongestEntry = 64;
 
 // The fields of a unit (Darts-clone, DoubleArrayUnit).
 bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }

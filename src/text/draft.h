@@ -22,8 +22,8 @@ class Draft {
 
   std::string_view text() const { return rewrites_.empty() ? source_ : rewrites_.back().text(); }
   bool is_rewritten() const { return !rewrites_.empty(); }
-  // Takes the next form of `text()`. The words must be given anew.
-  void rewrite(Rewritten next) { rewrites_.push_back(std::move(next)); }
+  // Takes the next form of `text()`. The words must be given anew. Error{bad_input} when it is too long for words.
+  void rewrite(Rewritten next);
   // Where a byte range of `text()` came from, in the whole text.
   Rewritten::Range source(std::int64_t begin, std::int64_t end) const;
   bool opens_whole_text(const Word& word) const { return source(word.begin, word.end).begin == 0; }

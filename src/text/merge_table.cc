@@ -10,17 +10,16 @@
 
 namespace regard {
 
-std::unordered_map<std::string_view, std::int32_t> ids_of_pieces(const TokenizerSpec& spec) {
-  std::unordered_map<std::string_view, std::int32_t> ids;
-  ids.reserve(spec.pieces.size());
+PieceIndex ids_of_pieces(const TokenizerSpec& spec) {
+  PieceIndex ids(spec.pieces.size());
   for (const bool special : {true, false})
     for (std::size_t id = 0; id < spec.pieces.size(); ++id)
       if (is_special_type(type_of(spec, id)) == special && !spec.pieces[id].empty())
-        ids[spec.pieces[id]] = static_cast<std::int32_t>(id);
+        ids.set(spec.pieces, static_cast<std::int32_t>(id));
   return ids;
 }
 
-MergeTable::MergeTable(const TokenizerSpec& spec, const std::unordered_map<std::string_view, std::int32_t>& ids) {
+MergeTable::MergeTable(const TokenizerSpec& spec, const PieceIndex& ids) {
   std::size_t size = 16;
   while (size < 2 * std::max(spec.merges.size(), spec.ranked.size())) size *= 2;
   slots_.resize(size);
@@ -32,7 +31,7 @@ MergeTable::MergeTable(const TokenizerSpec& spec, const std::unordered_map<std::
       if (id < 0 || id >= pieces)
         throw Error(ErrorCode::bad_input,
                     fmt::format("merge {} of the tokenizer names the piece {}, but there are {}", rank, id, pieces));
-    insert(merge.left, merge.right, {static_cast<std::uint32_t>(rank), merge.merged});
+    insert(merge.left, merge.right, {static_cast<std::uint32_t>(rank), merge.merged}, true);
   }
   for (std::size_t rank = 0; rank < spec.merges.size() && spec.ranked.empty(); ++rank) {
     const std::string_view merge = spec.merges[rank];
@@ -43,18 +42,18 @@ MergeTable::MergeTable(const TokenizerSpec& spec, const std::unordered_map<std::
     if (gap == std::string_view::npos || gap + 1 == merge.size()) fail("not two pieces with a space between them");
     const std::string_view left = merge.substr(0, gap), right = merge.substr(gap + 1);
     const auto id = [&](std::string_view piece) {
-      const auto found = ids.find(piece);
-      if (found == ids.end()) fail(fmt::format("'{}' is not in the vocabulary", piece));
-      return found->second;
+      const auto found = ids.find(spec.pieces, piece);
+      if (!found) fail(fmt::format("'{}' is not in the vocabulary", piece));
+      return *found;
     };
     const std::int32_t merged = id(std::string(left).append(right));
-    insert(id(left), id(right), {static_cast<std::uint32_t>(rank), merged});
+    insert(id(left), id(right), {static_cast<std::uint32_t>(rank), merged}, false);
   }
 }
 
-void MergeTable::insert(std::int32_t left, std::int32_t right, Merge merge) {
+void MergeTable::insert(std::int32_t left, std::int32_t right, Merge merge, bool last_counts) {
   Slot& slot = slots_[place(key(left, right))];
-  if (slot.key == kEmpty) slot = {key(left, right), merge};
+  if (slot.key == kEmpty || last_counts) slot = {key(left, right), merge};
 }
 
 }  // namespace regard

@@ -4,24 +4,24 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "text/merge-inl.h"
+#include "text/piece_index.h"
 #include "text/tokenizer_spec.h"
 
 namespace regard {
 
 // Ids of pieces by how they are written. Of pieces written the same the later one counts, but what is read from a text
 // as written is never a word's part.
-std::unordered_map<std::string_view, std::int32_t> ids_of_pieces(const TokenizerSpec& spec);
+PieceIndex ids_of_pieces(const TokenizerSpec& spec);
 
 // (left, right) -> rank and merged piece: open addressing, at most half full.
 class MergeTable {
  public:
-  // By `spec.ranked` or else `spec.merges`; the first of equals counts, as a lower rank does. Error{bad_input} names a
-  // merge of what is not in the vocabulary.
-  MergeTable(const TokenizerSpec& spec, const std::unordered_map<std::string_view, std::int32_t>& ids);
+  // By `spec.ranked`, of equals the last, as Hugging Face has it; or else by `spec.merges`, of equals the first, as
+  // ggml has it. Error{bad_input} names a merge of what is not in the vocabulary.
+  MergeTable(const TokenizerSpec& spec, const PieceIndex& ids);
 
   std::optional<Merge> find(std::int32_t left, std::int32_t right) const {
     const Slot& slot = slots_[place(key(left, right))];
@@ -43,7 +43,7 @@ class MergeTable {
     Merge merge{0, 0};
   };
 
-  void insert(std::int32_t left, std::int32_t right, Merge merge);
+  void insert(std::int32_t left, std::int32_t right, Merge merge, bool last_counts);
   static std::uint64_t key(std::int32_t left, std::int32_t right) {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
   }

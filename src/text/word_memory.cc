@@ -1,27 +1,12 @@
 #include "text/word_memory.h"
 
-#include <cstring>
+#include "text/piece_index.h"
 
 namespace regard {
 namespace {
 
 constexpr std::size_t kMostEntries = 1 << 14;
 constexpr std::uint32_t kLongestWord = 64;
-
-std::uint64_t hash_of(std::string_view word) {
-  std::uint64_t hash = word.size();
-  while (word.size() >= 8) {
-    std::uint64_t eight;
-    std::memcpy(&eight, word.data(), 8);
-    hash = (hash ^ eight) * 0x9E3779B97F4A7C15u;
-    hash ^= hash >> 29;
-    word.remove_prefix(8);
-  }
-  std::uint64_t rest = 0;
-  std::memcpy(&rest, word.data(), word.size());
-  hash = (hash ^ rest) * 0x9E3779B97F4A7C15u;
-  return hash ^ hash >> 32;
-}
 
 }  // namespace
 

@@ -23,13 +23,7 @@ void PieceList::add(std::string_view piece, std::int64_t id, TokenType type) {
                 fmt::format("{}: {} and {} both have the id {}", file_, in_quotes(pieces_[at]), in_quotes(piece), id));
   pieces_[at] = piece;
   types_[at] = type;
-  ids_[pieces_[at]] = static_cast<std::int32_t>(id);
-}
-
-std::optional<std::int32_t> PieceList::find(std::string_view piece) const {
-  const auto found = ids_.find(std::string(piece));
-  if (found == ids_.end()) return std::nullopt;
-  return found->second;
+  if (!piece.empty()) ids_.set(pieces_, static_cast<std::int32_t>(id));
 }
 
 void PieceList::pad(std::size_t size) {

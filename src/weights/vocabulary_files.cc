@@ -57,8 +57,8 @@ TokenizerSpec tokenizer_from_merges(const std::filesystem::path& vocabulary, con
       return *found;
     };
     const std::string_view left = line.substr(0, gap), right = line.substr(gap + 1);
-    const std::int32_t merged = id(std::string(left).append(right));
-    spec.ranked.push_back({id(left), id(right), merged});
+    const std::int32_t first = id(left), second = id(right);
+    spec.ranked.push_back({first, second, id(std::string(left).append(right))});
   });
   Stages& stages = spec.stages.emplace();
   if (options.qwen2) stages.normalizers.push_back({.kind = NormalizerStep::Kind::nfc});

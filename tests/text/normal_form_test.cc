@@ -15,11 +15,11 @@ std::string nfc(std::string_view text) {
   return std::string(rewritten ? rewritten->text() : text);
 }
 
-std::string by_utf8proc(const std::string& text) {
+std::string by_utf8proc(const std::string& text, int form = UTF8PROC_COMPOSE) {
   utf8proc_uint8_t* out = nullptr;
   const utf8proc_ssize_t n =
       utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
-                   &out, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+                   &out, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | form));
   EXPECT_GE(n, 0);
   const std::string result(reinterpret_cast<const char*>(out), n < 0 ? 0 : static_cast<std::size_t>(n));
   std::free(out);
@@ -52,6 +52,25 @@ TEST(NormalForm, AgreesWithUtf8procOnWholeTexts) {
     changed += expected != text ? 1 : 0;
   }
   EXPECT_GT(changed, 1000);
+}
+
+TEST(NormalForm, TheOtherFormsAgreeToo) {
+  constexpr std::pair<NormalForm, int> kForms[] = {{NormalForm::d, UTF8PROC_DECOMPOSE},
+                                                   {NormalForm::kc, UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
+                                                   {NormalForm::kd, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT}};
+  std::mt19937 rng(14);
+  for (const auto& [form, options] : kForms) {
+    int changed = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const std::string text = testing::random_text(rng);
+      const auto rewritten = normal_form(text, form);
+      const std::string expected = by_utf8proc(text, options);
+      ASSERT_EQ(rewritten ? rewritten->text() : text, expected) << text;
+      ASSERT_FALSE(normal_form(expected, form)) << text;
+      changed += expected != text ? 1 : 0;
+    }
+    EXPECT_GT(changed, 500);
+  }
 }
 
 TEST(NormalForm, EveryCharacterBehindALetter) {
