@@ -1,16 +1,15 @@
-// What edits cause on SmolLM2-135M-Instruct, against float64 values that the public implementation gave on the stored
-// weights (tests/data/goldens). A change of a difference of two logits may be off by four logits' float32 error.
+// What edits cause on SmolLM2-135M-Instruct and Gemma 3 270M, against float64 values that the public implementation
+// gave on the stored weights (tests/data/goldens). A change of a difference of two logits may be off by four logits'
+// float32 error.
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "intervention/sweep.h"
 #include "intervention/sweep_plan.h"
 #include "intervention/why.h"
-#include "support/models.h"
+#include "support/goldens.h"
 
 namespace regard {
 namespace {
@@ -38,17 +37,15 @@ void compare(const std::string& what, const Worst& worst, std::int64_t count, do
               worst.error, allowed);
 }
 
-TEST(InterventionGolden, EveryNumberOfTheFile) {
-  const std::filesystem::path path = testing::real_model("smollm2");
-  if (path.empty()) GTEST_SKIP() << "SmolLM2 is not here: ./check fetches it";
-  const Model model = Model::load(path);
+using InterventionGolden = testing::GoldenTest;
+
+TEST_P(InterventionGolden, EveryNumberOfTheFile) {
+  const Model& model = this->model();
   const std::int64_t L = model.config().layers, H = model.config().heads;
-  std::ifstream file(std::string(REGARD_TEST_DATA) + "/goldens/causal_smollm2.json");
-  const Json goldens = Json::parse(file);
-  int prompts = 0;
-  for (const Json& prompt : goldens["prompts"]) {
+  int compared = 0;
+  for (const Json& prompt : prompts()) {
     if (!prompt.contains("pair")) continue;
-    ++prompts;
+    ++compared;
     std::printf("%s\n", prompt["name"].get<std::string>().c_str());
     const double allowed = 4 * prompt["err32"]["logits_last_max"].get<double>();
     WhyRequest request{.ids = prompt["ids"].get<std::vector<std::int32_t>>(),
@@ -98,8 +95,10 @@ TEST(InterventionGolden, EveryNumberOfTheFile) {
         });
     compare("z from the contrast, last row", z, L * H, allowed);
   }
-  EXPECT_EQ(prompts, 3);
+  EXPECT_EQ(compared, 3);
 }
+
+INSTANTIATE_TEST_SUITE_P(Real, InterventionGolden, testing::golden_models());
 
 }  // namespace
 }  // namespace regard

@@ -1,6 +1,6 @@
-// What SmolLM2-135M-Instruct reads, against float64 values that the public implementation gave on the stored weights
-// (tests/data/goldens). Law 1: at most twice as far from them as a plain float32 evaluation of the whole model
-// (plain_f32.json, made by plain_f32.py beside it), worst over a file's prompts and layers.
+// What SmolLM2-135M-Instruct and Gemma 3 270M read, against float64 values that the public implementation gave on the
+// stored weights (tests/data/goldens). Law 1: at most twice as far from them as a plain float32 evaluation of the whole
+// model (plain_f32_*.json, made by plain_f32.py beside them), worst over a file's prompts and layers.
 
 #include <gtest/gtest.h>
 
@@ -13,13 +13,11 @@
 #include "reading/reading_tap.h"
 #include "reading/sink.h"
 #include "support/goldens.h"
-#include "support/models.h"
 
 namespace regard {
 namespace {
 
 using Json = nlohmann::json;
-using testing::read_golden;
 
 const char* const kQuantities[] = {"pattern_last_row", "pattern_row_entropy", "pattern_column_sum"};
 
@@ -36,10 +34,9 @@ Reading read(const Model& model, const std::vector<std::int32_t>& ids, const std
 }
 
 // Largest error of each quantity over the prompts of a file, and that of plain f32.
-void compare(const Model& model, const std::string& file) {
-  const Json goldens = read_golden(file), plain = read_golden("plain_f32.json");
+void compare(const Model& model, const Json& prompts, const Json& plain) {
   std::map<std::string, double> error, yardstick;
-  for (const Json& prompt : goldens["prompts"]) {
+  for (const Json& prompt : prompts) {
     std::vector<std::int64_t> layers;
     for (const auto& [layer, unused] : prompt["pattern_last_row"].items()) layers.push_back(std::stoll(layer));
     ASSERT_FALSE(layers.empty());
@@ -66,36 +63,34 @@ void compare(const Model& model, const std::string& file) {
   }
   for (const char* quantity : kQuantities) {
     EXPECT_LE(error[quantity], 2 * yardstick[quantity]) << quantity;
-    std::printf("%-28s %-20s %.2e (plain f32 %.2e)\n", file.c_str(), quantity, error[quantity], yardstick[quantity]);
+    std::printf("%-20s %.2e (plain f32 %.2e)\n", quantity, error[quantity], yardstick[quantity]);
   }
 }
 
-class ReadingGolden : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const std::filesystem::path path = testing::real_model("smollm2");
-    if (path.empty()) GTEST_SKIP() << "SmolLM2 is not here: ./check fetches it";
-    model_.emplace(Model::load(path));
-  }
-  std::optional<Model> model_;
-};
+using ReadingGolden = testing::GoldenTest;
 
-TEST_F(ReadingGolden, Prompts) { compare(*model_, "causal_smollm2.json"); }
-TEST_F(ReadingGolden, LongPrompt) { compare(*model_, "causal_long_smollm2.json"); }
+TEST_P(ReadingGolden, Prompts) { compare(model(), prompts(), plain_f32()); }
+TEST_P(ReadingGolden, LongPrompt) { compare(model(), long_prompts(), plain_f32()); }
 
-// The first position is SmolLM2's sink (as of most models, Gu 2410.10781), in short texts and in long ones.
-TEST_F(ReadingGolden, TheSinkIsTheFirstPosition) {
-  for (const char* file : {"causal_smollm2.json", "causal_long_smollm2.json"}) {
-    const Json goldens = read_golden(file);
-    const auto ids = goldens["prompts"][0]["ids"].get<std::vector<std::int32_t>>();
-    const Reading whole = read(*model_, ids, {});
+// The first position is the sink of both (as of most models, Gu 2410.10781): in short texts, and in long ones of which
+// every layer sees the whole.
+TEST_P(ReadingGolden, TheSinkIsTheFirstPosition) {
+  std::vector<Json> texts = {prompts()[0]};
+  const std::vector<std::int64_t>& windows = model().config().window;
+  if (std::count(windows.begin(), windows.end(), 0) == std::ssize(windows)) texts.push_back(long_prompts()[0]);
+  for (const Json& text : texts) {
+    const auto ids = text["ids"].get<std::vector<std::int32_t>>();
+    const Reading whole = read(model(), ids, {});
     const std::optional<AttentionSink> sink =
-        find_sink(whole.column_sum.view(), model_->config(), whole.request.layers);
+        find_sink(whole.column_sum.view(), model().config(), whole.request.layers);
     ASSERT_TRUE(sink.has_value());
     EXPECT_EQ(sink->position, 0);
-    std::printf("%s: %.0f %% of the heads, %.0f %% of their reading\n", file, 100 * sink->share, 100 * sink->mass);
+    std::printf("%zu tokens: %.0f %% of the heads, %.0f %% of their reading\n", ids.size(), 100 * sink->share,
+                100 * sink->mass);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Real, ReadingGolden, testing::golden_models());
 
 }  // namespace
 }  // namespace regard
