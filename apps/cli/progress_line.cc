@@ -29,18 +29,19 @@ void ProgressLine::at(std::string_view what, std::int64_t done, std::int64_t tot
     throw Error(ErrorCode::interrupted, fmt::format("interrupted, {}: {} of {} were done", what, done, total));
   if (!shown_) return;
   const auto now = Clock::now();
+  const double fraction = total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0) : 0;
   if (what != what_) {
     what_ = what;
     started_ = now;
+    first_ = fraction;
   }
   if (done >= total || now - started_ < kFirst || now - last_drawn_ < kEvery) return;
   last_drawn_ = now;
-  const double fraction = total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0) : 0;
   const int filled = static_cast<int>(fraction * kBarColumns);
   std::string bar;
   for (int i = 0; i < kBarColumns; ++i) bar += i < filled ? "█" : "░";
   const double elapsed = std::chrono::duration<double>(now - started_).count();
-  const std::string left = fraction > 0 ? duration(elapsed * (1 - fraction) / fraction) + " left" : "";
+  const std::string left = fraction > first_ ? duration(elapsed * (1 - fraction) / (fraction - first_)) + " left" : "";
   fmt::print(stderr, "\r\x1b[K{} {} {:3.0f} %  {}", what_, bar, fraction * 100, left);
   std::fflush(stderr);
   drawn_ = true;

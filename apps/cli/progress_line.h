@@ -20,6 +20,7 @@ class ProgressLine : public Progress {
   using Clock = std::chrono::steady_clock;
   bool shown_, drawn_ = false;
   std::string what_;
+  double first_ = 0;  // how much of it was done when it began: what is left is judged by the rest
   Clock::time_point started_{}, last_drawn_{};
 };
 
