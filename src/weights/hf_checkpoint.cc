@@ -14,11 +14,30 @@
 namespace regard {
 namespace {
 
-// Base models ("BertModel") are stored without the prefix that a model with a head puts before their tensors.
+// Base models ("BertModel") and older files leave out the prefix, or its first parts.
 std::string_view prefix_in(const HfFamily& family, const ModelConfig& config, const StoredTensors& tensors) {
-  for (const std::string_view prefix : {family.prefix, std::string_view()})
+  for (std::string_view prefix = family.prefix;; prefix.remove_prefix(prefix.find('.') + 1)) {
     if (tensors.contains(hf_part(family, config, prefix, "token_embd.weight").tensor)) return prefix;
-  return family.prefix;
+    if (prefix.empty()) return family.prefix;
+  }
+}
+
+// Where a canonical tensor lies in this folder, by the names that have changed over the years.
+TensorPart find_part(const HfFamily& family, const ModelConfig& config, std::string_view prefix,
+                     std::string_view canonical, const StoredTensors& tensors) {
+  TensorPart part = hf_part(family, config, prefix, canonical);
+  if (tensors.contains(part.tensor)) return part;
+  if (tensors.contains(part.tensor + "_blocks")) {  // MXFP4: outputs are rows
+    part.tensor += "_blocks";
+    part.turned = false;
+  }
+  for (const auto& [now, once] :
+       {std::pair("LayerNorm.weight", "LayerNorm.gamma"), {"LayerNorm.bias", "LayerNorm.beta"}}) {
+    if (!part.tensor.ends_with(now)) continue;
+    const std::string older = part.tensor.substr(0, part.tensor.size() - std::string_view(now).size()) + once;
+    if (tensors.contains(older)) part.tensor = older;
+  }
+  return part;
 }
 
 // A scale that was rounded to the type of what it scales (Gemma3TextScaledWordEmbedding).
@@ -64,14 +83,8 @@ void assemble(const HfFamily& family, Assembly& assembly, Checkpoint& checkpoint
   const std::string_view prefix = prefix_in(family, config, tensors);
   if (config.head) config.head = family.head.empty() || tensors.contains(family.head);
   if (!family.untied.empty() && tensors.contains(family.untied)) config.tied_head = false;
-  for (const ExpectedTensor& expected : expected_tensors(config)) {
-    TensorPart part = hf_part(family, config, prefix, expected.name);
-    if (!tensors.contains(part.tensor) && tensors.contains(part.tensor + "_blocks")) {  // MXFP4: outputs are rows
-      part.tensor += "_blocks";
-      part.turned = false;
-    }
-    assembly.take(expected, part);
-  }
+  for (const ExpectedTensor& expected : expected_tensors(config))
+    assembly.take(expected, find_part(family, config, prefix, expected.name, tensors));
   if (config.sinusoidal) {
     checkpoint.matrices.emplace("position_embd.weight", sinusoidal_positions(config, checkpoint));
     assembly.ignore(std::string(family.prefix) + "embed_positions.weight");  // older files store it

@@ -137,7 +137,8 @@ bool hf_ignores(std::string_view tensor) {
                                                "pooler.dense.bias",
                                                "cls.seq_relationship.weight",
                                                "cls.seq_relationship.bias",
-                                               "attention.mask"};
+                                               "attention.mask",
+                                               "EncDecAttention.relative_attention_bias.weight"};
   for (const std::string_view end : kEnds)
     if (tensor.ends_with(end)) return true;
   return false;
