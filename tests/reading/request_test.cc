@@ -69,7 +69,7 @@ ModelConfig config() {
   c.heads = 6;
   c.kv_heads = 2;
   c.head_dim = c.value_dim = 8;
-  c.width = 48;
+  c.width = c.embedding_width = 48;
   return c;
 }
 
