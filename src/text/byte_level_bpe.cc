@@ -41,6 +41,9 @@ class ByteLevelEncoder final : public Encoder {
       byte_ids_[static_cast<std::size_t>(byte)] =
           ids.find(spec.pieces, byte_letter(static_cast<std::uint8_t>(byte))).value_or(-1);
     }
+    pairs_.resize(std::size_t{256} * 256);
+    for (std::size_t pair = 0; pair < pairs_.size(); ++pair)
+      pairs_[pair] = merges_.find(byte_or_unknown(pair / 256), byte_or_unknown(pair % 256)).value_or(Merge{0, -1});
     if (!stages.whole_words) return;
     for (std::size_t id = 0; id < spec.pieces.size(); ++id) {
       const TokenType type = type_of(spec, id);
@@ -59,17 +62,24 @@ class ByteLevelEncoder final : public Encoder {
       }
     merger.clear();
     for (std::size_t i = 0; i < word.size(); ++i) {
-      std::int32_t id = byte_ids_[static_cast<std::uint8_t>(word[i])];
-      if (id < 0) {
-        if (!unknown_) throw NoToken{begin + static_cast<std::int64_t>(i)};
-        id = *unknown_;
-      }
+      const std::int32_t id = byte_or_unknown(static_cast<std::uint8_t>(word[i]));
+      if (id < 0) throw NoToken{begin + static_cast<std::int64_t>(i)};
       merger.append(static_cast<std::uint32_t>(i), 1, id);
     }
-    merger.merge([&](const Symbol& left, const Symbol& right) { return merges_.find(left.id, right.id); });
+    merger.merge([&](const Symbol& left, const Symbol& right) -> std::optional<Merge> {
+      if (left.length != 1 || right.length != 1) return merges_.find(left.id, right.id);
+      const Merge& pair = pairs_[std::size_t{256} * static_cast<std::uint8_t>(word[left.begin]) +
+                                 static_cast<std::uint8_t>(word[right.begin])];
+      if (pair.id < 0) return std::nullopt;
+      return pair;
+    });
     merger.each([&](const Symbol& symbol) {
       out.push_back({symbol.id, begin + symbol.begin, begin + symbol.begin + symbol.length});
     });
+  }
+
+  std::int32_t byte_or_unknown(std::size_t byte) const {
+    return byte_ids_[byte] >= 0 ? byte_ids_[byte] : unknown_.value_or(-1);
   }
 
   struct Hash {
@@ -79,7 +89,8 @@ class ByteLevelEncoder final : public Encoder {
 
   std::array<std::int32_t, 256> byte_ids_{};
   MergeTable merges_;
-  std::optional<std::int32_t> unknown_;                                         // instead of a byte that has no piece
+  std::vector<Merge> pairs_;             // [256 * 256] of two bytes; id -1: they do not merge
+  std::optional<std::int32_t> unknown_;  // instead of a byte that has no piece
   std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> words_;  // only where whole words are taken
 };
 

@@ -24,6 +24,8 @@ MergeTable::MergeTable(const TokenizerSpec& spec, const PieceIndex& ids) {
   while (size < 2 * std::max(spec.merges.size(), spec.ranked.size())) size *= 2;
   slots_.resize(size);
   mask_ = size - 1;
+  maybe_.resize(size / 16);  // four bits for each slot
+  maybe_mask_ = maybe_.size() - 1;
   const auto pieces = static_cast<std::int32_t>(spec.pieces.size());
   for (std::size_t rank = 0; rank < spec.ranked.size(); ++rank) {
     const PieceMerge& merge = spec.ranked[rank];
@@ -52,6 +54,8 @@ MergeTable::MergeTable(const TokenizerSpec& spec, const PieceIndex& ids) {
 }
 
 void MergeTable::insert(std::int32_t left, std::int32_t right, Merge merge, bool last_counts) {
+  const std::uint64_t mixed = mix(key(left, right));
+  maybe_[mixed >> 6 & maybe_mask_] |= std::uint64_t{1} << (mixed & 63);
   Slot& slot = slots_[place(key(left, right))];
   if (slot.key == kEmpty || last_counts) slot = {key(left, right), merge};
 }

@@ -24,6 +24,9 @@ class MergeTable {
   MergeTable(const TokenizerSpec& spec, const PieceIndex& ids);
 
   std::optional<Merge> find(std::int32_t left, std::int32_t right) const {
+    // Most pairs do not merge, which few bits tell without a look at the large table.
+    const std::uint64_t mixed = mix(key(left, right));
+    if ((maybe_[mixed >> 6 & maybe_mask_] >> (mixed & 63) & 1) == 0) return std::nullopt;
     const Slot& slot = slots_[place(key(left, right))];
     if (slot.key == kEmpty) return std::nullopt;
     return slot.merge;
@@ -47,16 +50,20 @@ class MergeTable {
   static std::uint64_t key(std::int32_t left, std::int32_t right) {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
   }
+  static std::uint64_t mix(std::uint64_t key) {
+    const std::uint64_t mixed = key * 0x9E3779B97F4A7C15u;
+    return mixed ^ mixed >> 32;
+  }
   std::size_t place(std::uint64_t key) const {
-    std::uint64_t mixed = key * 0x9E3779B97F4A7C15u;
-    mixed ^= mixed >> 32;
-    std::size_t at = mixed & mask_;
+    std::size_t at = mix(key) & mask_;
     while (slots_[at].key != kEmpty && slots_[at].key != key) at = (at + 1) & mask_;
     return at;
   }
 
   std::vector<Slot> slots_;
   std::size_t mask_ = 0;
+  std::vector<std::uint64_t> maybe_;  // a bit for each hash, at most one in eight set
+  std::size_t maybe_mask_ = 0;
 };
 
 }  // namespace regard
