@@ -8,6 +8,7 @@
 #include "weights/assembly.h"
 #include "weights/checked_json.h"
 #include "weights/hf_family.h"
+#include "weights/narrow_weights.h"
 #include "weights/safetensors.h"
 
 namespace regard {
@@ -63,8 +64,14 @@ void assemble(const HfFamily& family, Assembly& assembly, Checkpoint& checkpoint
   const std::string_view prefix = prefix_in(family, config, tensors);
   if (config.head) config.head = family.head.empty() || tensors.contains(family.head);
   if (!family.untied.empty() && tensors.contains(family.untied)) config.tied_head = false;
-  for (const ExpectedTensor& expected : expected_tensors(config))
-    assembly.take(expected, hf_part(family, config, prefix, expected.name));
+  for (const ExpectedTensor& expected : expected_tensors(config)) {
+    TensorPart part = hf_part(family, config, prefix, expected.name);
+    if (!tensors.contains(part.tensor) && tensors.contains(part.tensor + "_blocks")) {  // MXFP4: outputs are rows
+      part.tensor += "_blocks";
+      part.turned = false;
+    }
+    assembly.take(expected, part);
+  }
   if (config.sinusoidal) {
     checkpoint.matrices.emplace("position_embd.weight", sinusoidal_positions(config, checkpoint));
     assembly.ignore(std::string(family.prefix) + "embed_positions.weight");  // older files store it
@@ -96,13 +103,14 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
   keys.refuse_unknown();
   config.name = folder.filename().string();
 
-  const SafetensorsFiles files = read_safetensors(folder);
+  SafetensorsFiles files = read_safetensors(folder);
   checkpoint.mappings = files.mappings;
   for (const auto& mapping : files.mappings) {
     checkpoint.files.push_back(mapping->path().string());
     checkpoint.bytes += mapping->size();
   }
-  const StoredTensors& tensors = files.tensors;
+  StoredTensors& tensors = files.tensors;
+  widen_narrow_weights(json, checkpoint, tensors);
   if (config.layers > static_cast<std::int64_t>(tensors.size()))
     keys.bad("num_hidden_layers", fmt::format("is {}, but there are only {} tensors", config.layers, tensors.size()));
 
