@@ -63,7 +63,7 @@ void add_shaded_text(Page& page, const RowView& view) {
     bool is_sink = false;
     for (std::size_t i = ranges[r].begin; i < ranges[r].end; ++i) {
       const auto at = static_cast<std::int64_t>(i);
-      token.bytes += view.bytes[i];
+      token.bytes += (view.result.read_tokens()[i].gap ? " " : "") + view.bytes[i];
       const bool across = view.result.reads_another_text();
       token.marked |= !across && at == view.position;
       token.faint |= at == view.sink || (at > view.position && !across && !reads_both_ways(view.result.model));

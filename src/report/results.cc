@@ -12,7 +12,12 @@ const char* version() { return REGARD_VERSION; }
 std::vector<TokenPiece> token_pieces(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   std::vector<TokenPiece> pieces;
   pieces.reserve(ids.size());
-  for (const std::int32_t id : ids) pieces.push_back({id, tokenizer.bytes(id)});
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    TokenPiece piece{ids[i], tokenizer.bytes(ids[i])};
+    piece.gap =
+        i > 0 && tokenizer.decode(ids.subspan(i - 1, 2)).size() > pieces.back().bytes.size() + piece.bytes.size();
+    pieces.push_back(std::move(piece));
+  }
   return pieces;
 }
 

@@ -28,6 +28,7 @@ inline bool reads_both_ways(const ModelSummary& model) { return model.config && 
 struct TokenPiece {
   std::int32_t id = 0;
   std::string bytes;  // exactly what it stands for
+  bool gap = false;   // a space stands before it where the text is written out, and belongs to no token (WordPiece)
 };
 std::vector<TokenPiece> token_pieces(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 

@@ -130,7 +130,7 @@ class Writer {
       std::string whole;
       bool differs = false;
       for (std::size_t i = range.begin; i < range.end; ++i) {
-        whole += bytes[i];
+        whole += (report_.contrast_tokens[i].gap ? " " : "") + bytes[i];
         differs |= i >= report_.tokens.size() || report_.tokens[i].id != report_.contrast_tokens[i].id;
       }
       out_.write(differs ? "<span class=\"differs\">" + shown(whole) + "</span>" : shown(whole));

@@ -166,10 +166,10 @@ class Writer {
   // The columns that there is room for, in their order.
   std::vector<Column> chosen_columns(int room) const {
     const bool contrast = !why_.both.empty();
-    std::vector<Column> all = {{"hide last", &why_.hide_from_last, false, 11, 2},
-                               {"attention", &why_.attention, true, 11, 1},
+    std::vector<Column> all = {{"attention", &why_.attention, true, 11, 1},
                                {"rollout", &why_.rollout, true, 9, 6},
                                {"norm-w.", &why_.norm_weighted, true, 9, 7}};
+    if (why_.row >= 0) all.insert(all.begin(), {"hide last", &why_.hide_from_last, false, 11, 2});
     if (contrast) {
       all.push_back({"keys", &why_.keys_only, false, 8, 4});
       all.push_back({"values", &why_.values_only, false, 8, 5});

@@ -21,7 +21,7 @@ std::vector<WhyCharacter> why_characters(const WhyReport& report, const WhyFindi
   for (const TokenRange& range : whole_characters(bytes)) {
     WhyCharacter character{.begin = range.begin, .end = range.end, .bytes = {}};
     for (std::size_t i = range.begin; i < range.end; ++i) {
-      character.bytes += bytes[i];
+      character.bytes += (report.tokens[i].gap ? " " : "") + bytes[i];
       character.row |= static_cast<std::int64_t>(i) == why.row;
       character.after |= static_cast<std::int64_t>(i) >= why.seen;
       character.sink |= findings.sink && static_cast<std::size_t>(*findings.sink) == i;

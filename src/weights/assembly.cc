@@ -53,7 +53,7 @@ Matrix Assembly::find(const ExpectedTensor& expected, const TensorPart& part) {
   const std::int64_t width = expected.vector ? 1 : expected.cols;
   const std::size_t axes = (part.expert >= 0 ? 1u : 0u) + (expected.vector ? 1u : 2u);
   std::vector<std::int64_t> shape = stored.shape;
-  if (expected.vector && shape.size() == axes + 1 && shape.front() == 1) shape.erase(shape.begin());  // [1, n]
+  if (part.row && expected.vector && shape.size() == axes + 1 && shape.front() == 1) shape.erase(shape.begin());
   const bool turned = part.turned && !expected.vector;
   const auto refuse_shape = [&] {
     throw Error(ErrorCode::bad_input,

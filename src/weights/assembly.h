@@ -19,6 +19,7 @@ struct TensorPart {
   bool turned = false;       // stored [in, out]
   // Which of its rows, in blocks that lie `step` rows apart, from row `first` on; block 0: all of them.
   std::int64_t first = 0, block = 0, step = 0;
+  bool row = false;  // a vector that is stored as [1, n] (Marian's final_logits_bias)
 };
 
 // Names rows without a copy where they lie evenly; else keeps their stored bytes in another order (turned matrices,

@@ -121,6 +121,7 @@ TensorPart hf_part(const HfFamily& family, const ModelConfig& config, std::strin
   part.tensor = replaced(replaced(part.tensor, "{l}", parts.layer), "{e}", parts.expert);
   if (!whole) part.tensor += parts.suffix;
   part.turned = name->turned;
+  part.row = name->stored == "^final_logits_bias";
   if (name->stacked) std::from_chars(parts.expert.data(), parts.expert.data() + parts.expert.size(), part.expert);
   choose_rows(part, name->rows, config);
   return part;
