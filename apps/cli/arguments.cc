@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tensor/error.h"
+#include "text/nearest_word.h"
 
 namespace regard::cli {
 namespace {
@@ -14,21 +15,6 @@ namespace {
 [[noreturn]] void bad_value(std::string_view what, std::string_view text, const std::string& wanted) {
   throw Error(ErrorCode::usage, fmt::format("\"{}\" is not {}, {}", text, wanted, what),
               "the verb's --help says what it takes");
-}
-
-// Typing mistakes between two words: letters put in, left out, changed, or swapped with a neighbour.
-std::size_t mistakes(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
 }
 
 template <typename Number>
@@ -136,7 +122,7 @@ bool Arguments::parse(std::span<const std::string> words) {
   for (const CLI::Option* known : app.get_options())
     for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
   const std::string word = option->substr(0, option->find('='));
-  const std::string meant = nearest(word, names);
+  const std::string meant = nearest_word(word, names);
   throw Error(
       ErrorCode::usage, fmt::format("unknown option {}, regard {}", word, parser_->verb),
       meant.empty() ? fmt::format("see regard {} --help", parser_->verb) : fmt::format("did you mean {}?", meant));
@@ -167,19 +153,6 @@ std::vector<std::int32_t> parse_ids(std::string_view what, std::string_view text
     begin = comma + 1;
   }
   return ids;
-}
-
-std::string nearest(std::string_view word, const std::vector<std::string>& names) {
-  std::string best;
-  std::size_t fewest = word.size() / 3 + 2;  // more mistakes than that and it is another word
-  for (const std::string& name : names) {
-    const std::size_t n = mistakes(word, name);
-    if (n < fewest && n < name.size()) {
-      fewest = n;
-      best = name;
-    }
-  }
-  return best;
 }
 
 }  // namespace regard::cli

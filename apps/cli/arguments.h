@@ -43,7 +43,4 @@ std::int64_t parse_integer(std::string_view what, std::string_view text, std::in
 // "1,2,3" -> numbers; an empty text gives none.
 std::vector<std::int32_t> parse_ids(std::string_view what, std::string_view text);
 
-// The one of `names` that somebody who typed `word` may have meant; empty when none is near.
-std::string nearest(std::string_view word, const std::vector<std::string>& names);
-
 }  // namespace regard::cli

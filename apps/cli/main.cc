@@ -12,6 +12,7 @@
 #include "report/results.h"
 #include "tensor/error.h"
 #include "text/display.h"
+#include "text/nearest_word.h"
 #include "verbs.h"
 
 namespace regard::cli {
@@ -23,9 +24,10 @@ struct Verb {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Verb, 12> kVerbs = {{
+constexpr std::array<Verb, 13> kVerbs = {{
     {"models", "what models there are, and which are here", run_models},
-    {"fetch", "get a named model", run_fetch},
+    {"fetch", "get a named model, or one of a hub", run_fetch},
+    {"convert", "write a model's weights as one safetensors file", run_convert},
     {"info", "shapes, storage and tokenizer of a model", run_info},
     {"tokens", "how a text splits into tokens", run_tokens},
     {"logits", "what comes next, and how likely each token was", run_logits},
@@ -65,7 +67,7 @@ int run(const Words& words) {
     if (words[0] == verb.name) return verb.run({words.begin() + 1, words.end()});
     names.push_back(verb.name);
   }
-  const std::string meant = nearest(words[0], names);
+  const std::string meant = nearest_word(words[0], names);
   throw Error(ErrorCode::usage, fmt::format("unknown verb \"{}\"", words[0]),
               meant.empty() ? "regard --help lists the verbs" : fmt::format("did you mean {}?", meant));
 }

@@ -32,7 +32,7 @@ void Options::declare_model(Arguments& arguments) {
 }
 
 void Options::declare_optional_model(Arguments& arguments) {
-  arguments.positional("MODEL", model, "a name that `regard models` lists, or a .gguf file");
+  arguments.positional("MODEL", model, "a name that `regard models` lists, org/name of a hub, a folder or a file");
 }
 
 void Options::declare_text(Arguments& arguments) {
@@ -86,7 +86,7 @@ bool Options::parse(Arguments& arguments, const std::vector<std::string>& words)
 const std::string& Options::model_name() const {
   if (!model)
     throw Error(ErrorCode::usage, "no model given",
-                "name one that `regard models` lists, e.g. smollm2, or a .gguf file, before the options");
+                "name one that `regard models` lists, e.g. smollm2, or a file, before the options");
   return *model;
 }
 

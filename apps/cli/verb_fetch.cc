@@ -3,36 +3,69 @@
 #include "report/json_documents.h"
 #include "report/views.h"
 #include "tensor/error.h"
+#include "text/display.h"
+#include "text/nearest_word.h"
 #include "verbs.h"
+#include "weights/catalogue.h"
 #include "weights/fetch.h"
+#include "weights/hub_fetch.h"
 
 namespace regard::cli {
+namespace {
+
+FetchResult fetch_named(const NamedModel& model, Progress& progress) {
+  const Fetched fetched = fetch(model, &progress);
+  return {.model = {model.name, model.description, model.licence, model.download_bytes(), model.installed_bytes(), true,
+                    fetched.path.string(), model.runs},
+          .licence_file = fetched.licence.string(),
+          .was_here = fetched.was_here};
+}
+
+FetchResult fetch_hub(const HubName& name, ProgressLine& progress, const Options& options) {
+  const HubFetched fetched = fetch_from_hub(name, &progress, [&](const std::string& text) {
+    progress.clear();
+    remark(options, display(text));
+  });
+  return {.model = {name.text(), fetched.commit.empty() ? "" : "commit " + fetched.commit, fetched.licence,
+                    fetched.downloaded, fetched.bytes, true, fetched.path.string(), std::nullopt},
+          .licence_file = fetched.licence_file.string(),
+          .was_here = fetched.downloaded == 0};
+}
+
+[[noreturn]] void no_such_model(const std::string& word) {
+  std::vector<std::string> names;
+  for (const NamedModel& known : catalogue()) names.push_back(known.name);
+  const std::string meant = nearest_word(word, names);
+  throw Error(ErrorCode::not_found, fmt::format("no model is called \"{}\"", word),
+              meant.empty() ? "`regard models` lists those there are; those of a hub are called org/name"
+                            : fmt::format("did you mean {}?", meant));
+}
+
+}  // namespace
 
 int run_fetch(const Words& words) {
   Options options;
-  Arguments arguments("fetch", "Gets a named model: downloads it once, checks it, keeps it in the cache folder.",
-                      "Interrupted? The same command goes on where it stopped. REGARD_HOME changes the folder.");
+  Arguments arguments(
+      "fetch",
+      "Gets a model: downloads it once, checks it, keeps it. MODEL is a name that `regard models` lists, "
+      "or org/name[@REVISION][:FILE.gguf] of the Hugging Face hub.",
+      "Interrupted? The same command goes on where it stopped. Named models go to REGARD_HOME, those of "
+      "the hub to its own cache (HF_HOME, HF_HUB_CACHE), shared with other programs. HF_ENDPOINT names "
+      "a mirror, HF_TOKEN a token, https_proxy a proxy.");
   options.declare_model(arguments);
   options.declare_output(arguments, {".json"});
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return kDone;
 
-  const NamedModel* model = find_named_model(options.model_name());
-  if (!model) {
-    std::vector<std::string> names;
-    for (const NamedModel& known : catalogue()) names.push_back(known.name);
-    const std::string meant = nearest(options.model_name(), names);
-    throw Error(ErrorCode::not_found, fmt::format("no model is called \"{}\"", options.model_name()),
-                meant.empty() ? "`regard models` lists those there are" : fmt::format("did you mean {}?", meant));
-  }
   ProgressLine progress(options.shows_progress());
-  const Fetched fetched = fetch(*model, &progress);
+  FetchResult result;
+  if (const NamedModel* model = find_named_model(options.model_name()))
+    result = fetch_named(*model, progress);
+  else if (const auto name = parse_hub_name(options.model_name()))
+    result = fetch_hub(*name, progress, options);
+  else
+    no_such_model(options.model_name());
   progress.clear();
-
-  FetchResult result{.model = {model->name, model->description, model->licence, model->download_bytes(),
-                               model->installed_bytes(), true, fetched.path.string()},
-                     .licence_file = fetched.licence.string(),
-                     .was_here = fetched.was_here};
   deliver(options, {.json = [&](Output& out) { write_json(out, result); },
                     .page = [&](const Terminal&) { return fetch_page(result); }});
   return kDone;

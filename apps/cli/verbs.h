@@ -11,6 +11,7 @@ using Words = std::vector<std::string>;
 
 int run_models(const Words& words);
 int run_fetch(const Words& words);
+int run_convert(const Words& words);
 int run_info(const Words& words);
 int run_tokens(const Words& words);
 int run_logits(const Words& words);

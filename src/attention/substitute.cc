@@ -31,6 +31,7 @@ class OneHead {
   OneHead(const Problem& whole, const Substitute& substitute)
       : OneHead(whole, substitute.head, substitute.rows, substitute.sink) {
     for (Sequence& sequence : sequences_) sequence.k = substitute.k.view();
+    if (!substitute.bias) problem_.mask.bias = {};
     problem_.q = {substitute.q.data(), {std::ssize(rows_), 1, whole.q.shape[2]}};
   }
   OneHead(const OneHead&) = delete;
@@ -55,8 +56,13 @@ class OneHead {
   // All but queries and keys.
   OneHead(const Problem& whole, std::int32_t head, std::vector<std::int64_t> rows, bool sink)
       : problem_(whole), rows_(std::move(rows)), head_(head), kv_head_(head / (whole.q.shape[1] / whole.kv_heads)) {
-    if (whole.mask.bias.data != nullptr)
+    View<const float, 3>& bias = problem_.mask.bias;
+    if (bias.data != nullptr && !whole.mask.bias_by_position)
       throw Error(ErrorCode::unsupported, "attention: weights cannot be substituted in a problem with a bias");
+    if (bias.data != nullptr) {
+      bias.data += head * bias.stride[1];
+      bias.shape[1] = 1;
+    }
     problem_.kv_heads = 1;
     if (!whole.sinks.empty())
       problem_.sinks = sink ? whole.sinks.subspan(static_cast<std::size_t>(head), 1) : std::span<const float>{};

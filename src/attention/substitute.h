@@ -29,6 +29,7 @@ struct Substitute {
   std::vector<float> q;             // [rows, D]
   OneHeadRows k;                    // [length of the sequence, 1, D]
   bool sink = true;                 // the head's learned sink takes part
+  bool bias = true;                 // the problem's bias by position does, if it has one
   std::int64_t* changed = nullptr;  // where forward() adds the rows whose output is not what it was
 };
 
@@ -39,7 +40,7 @@ Substitute unchanged(const Problem& problem, std::int32_t head, std::vector<std:
 using EachSubstitute = std::function<void(const std::function<void(const Substitute&)>& use)>;
 
 // After forward(problem, out, softmax): puts the substituted lanes in place. No (row, head) may be substituted twice.
-// Error{unsupported} when the problem has a bias.
+// Error{unsupported} when the problem has a bias that is not by position.
 void forward(const Problem& problem, const EachSubstitute& each, View<float, 3> out, View<RowSoftmax, 2> softmax);
 
 // As read(problem, softmax, readers), with the weights that were used.

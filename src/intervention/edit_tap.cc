@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "intervention/permutation.h"
+#include "tensor/error.h"
 
 namespace regard {
 namespace {
@@ -143,6 +144,9 @@ Substitute EditTap::substitute(const Cells& cells, std::int64_t layer, std::int6
   const Sequence& sequence = problem.sequences[all[rows[0]].sequence];
   const auto h = static_cast<std::int32_t>(head);
   if (cells.action == Action::permute) {
+    if (problem.mask.bias.data != nullptr)
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("patterns of {} cannot be permuted: their scores hang on the distance", config_.family));
     const std::int64_t row = all[rows[0]].position, begin = first_visible(config_, layer, row);
     Substitute made = unchanged(problem, h, std::move(rows));
     const auto order = permutation(cells.seed, layer, head, row, row + 1 - begin);
@@ -161,7 +165,7 @@ Substitute EditTap::substitute(const Cells& cells, std::int64_t layer, std::int6
   Substitute made;
   made.head = h;
   made.q.assign(rows.size() * static_cast<std::size_t>(config_.head_dim), 0.0f);
-  made.sink = false;
+  made.sink = made.bias = false;
   made.k.pages = {reinterpret_cast<const std::byte*>(kZeros.data())};
   made.k.rows = {DType::f32, nullptr, std::max<std::int64_t>(1, sequence.length), 0, 0, sizeof(float)};
   made.rows = std::move(rows);

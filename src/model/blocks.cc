@@ -63,6 +63,12 @@ void Blocks::run(std::int64_t l, Stream& stream, const std::vector<std::int64_t>
   announce(Site::resid_mid, l, stream.rows, by_head(stream.resid, 1));
 
   if (after) apply(layer.attention_norm, config_, stream.resid, stream.resid);
+  if (config_.cross_attention) {
+    apply(layer.cross.o, cross_attention(l, stream, enter(layer.cross.norm, stream.resid)), branch);
+    announce(Site::cross_out, l, stream.rows, by_head(branch, 1));
+    add(branch, stream.resid);
+    if (after) apply(layer.cross.norm, config_, stream.resid, stream.resid);
+  }
   if (!config_.parallel_branches) normed = enter(layer.mlp_norm, stream.resid);
   feed_forward(l, stream, normed, branch);
   leave(layer.post_mlp_norm, branch);
@@ -124,6 +130,26 @@ void Blocks::rotate(std::int64_t l, View<float, 3> x, std::span<const Row> rows)
   (config_.window[l] > 0 ? state_.rotary_local : state_.rotary_global).rotate(x, positions.data());
 }
 
+// What every head read of the source: z [rows, H * E].
+View<float, 2> Blocks::cross_attention(std::int64_t l, const Stream& stream, View<const float, 2> normed) {
+  Scratch& s = state_.scratch;
+  const auto q = by_head(project(model_.layers()[l].cross.q, normed, s.q), config_.heads);
+  announce(Site::cross_q, l, stream.rows, q);
+  s.query_rows.clear();
+  for (const Row& row : stream.rows) s.query_rows.push_back({row.sequence, 0, row.position});
+  const std::vector<Sequence> sources = keys_.sources(l);
+  Problem problem = cross_attention_problem(model_, l);
+  problem.q = q;
+  problem.rows = s.query_rows;
+  problem.sequences = sources;
+  if (tap_ != nullptr) problem.mask.edges = tap_->cross_edges(l, stream.rows);
+  const auto z = place(s.z, std::ssize(stream.rows), config_.heads * config_.value_dim);
+  mix(problem, l, stream, tap_ != nullptr ? tap_->cross_readers(l, stream.rows) : std::vector<Reader*>(), false,
+      by_head(z, config_.heads));
+  announce(Site::cross_z, l, stream.rows, by_head(z, config_.heads));
+  return z;
+}
+
 void Blocks::read_and_mix(std::int64_t l, const Stream& stream, View<const float, 3> q, View<float, 3> z) {
   Scratch& s = state_.scratch;
   s.query_rows.clear();
@@ -133,13 +159,21 @@ void Blocks::read_and_mix(std::int64_t l, const Stream& stream, View<const float
   problem.q = q;
   problem.rows = s.query_rows;
   problem.sequences = sequences;
-
-  std::vector<Reader*> readers;
-  if (tap_ != nullptr) {
-    problem.mask.edges = tap_->edges(l, stream.rows);
-    readers = tap_->readers(l, stream.rows);
+  if (config_.relative_buckets > 0) {
+    std::int64_t longest = 0;
+    for (const Sequence& sequence : sequences) longest = std::max(longest, sequence.length);
+    problem.mask.bias = state_.relative_bias.view(model_, longest);
+    problem.mask.bias_by_position = true;
   }
-  const bool substituted = tap_ != nullptr && tap_->wants(Site::pattern, l);
+  if (tap_ == nullptr) return mix(problem, l, stream, {}, false, z);
+  problem.mask.edges = tap_->edges(l, stream.rows);
+  mix(problem, l, stream, tap_->readers(l, stream.rows), tap_->wants(Site::pattern, l), z);
+}
+
+// substituted: some rows and heads read by other weights than the problem's.
+void Blocks::mix(const Problem& problem, std::int64_t l, const Stream& stream, const std::vector<Reader*>& readers,
+                 bool substituted, View<float, 3> z) {
+  Scratch& s = state_.scratch;
   const auto substitutes = [&](bool first) -> EachSubstitute {
     return [&, first](const auto& use) { tap_->substitutes(l, stream.rows, problem, first, use); };
   };

@@ -20,6 +20,8 @@ class KeyStore {
   virtual void put(std::int64_t layer, std::span<const Row> rows, View<const float, 3> k, View<const float, 3> v) = 0;
   // What the rows of each sequence read in that layer, those just put included.
   virtual std::vector<Sequence> sequences(std::int64_t layer) = 0;
+  // What they read of the source, where the model has one.
+  virtual std::vector<Sequence> sources(std::int64_t /*layer*/) { return {}; }
 };
 
 // Rows on their way through the blocks.
@@ -45,7 +47,10 @@ class Blocks {
   void feed_forward(std::int64_t l, const Stream& stream, View<const float, 2> normed, View<float, 2> branch);
   View<float, 2> activated(const FeedForward& mlp, View<const float, 2> normed);
   void mixture(const Layer& layer, View<const float, 2> normed, View<float, 2> branch);
+  View<float, 2> cross_attention(std::int64_t l, const Stream& stream, View<const float, 2> normed);
   void read_and_mix(std::int64_t l, const Stream& stream, View<const float, 3> q, View<float, 3> z);
+  void mix(const Problem& problem, std::int64_t l, const Stream& stream, const std::vector<Reader*>& readers,
+           bool substituted, View<float, 3> z);
   void rotate(std::int64_t l, View<float, 3> x, std::span<const Row> rows);
   void announce(Site site, std::int64_t l, std::span<const Row> rows, View<float, 3> value);
   void announce_result(std::int64_t l, std::span<const Row> rows, View<const float, 2> z);

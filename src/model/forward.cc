@@ -16,8 +16,8 @@ namespace regard {
 namespace {
 
 // Room in the cache for the rows; how long each sequence is with them.
-std::vector<std::int64_t> check_and_reserve(const ModelConfig& config, KeyValueCache& cache,
-                                            std::span<const Row> rows) {
+std::vector<std::int64_t> check_and_reserve(const ModelConfig& config, State& state, std::span<const Row> rows) {
+  KeyValueCache& cache = state.cache;
   std::vector<std::int64_t> lengths;
   for (int s = 0; s < cache.sequences(); ++s) lengths.push_back(cache.length(s));
   for (const Row& row : rows) {
@@ -28,6 +28,10 @@ std::vector<std::int64_t> check_and_reserve(const ModelConfig& config, KeyValueC
     if (row.sequence < 0 || row.sequence >= cache.sequences())
       throw Error(ErrorCode::bad_input,
                   fmt::format("a row of sequence {}, the state has {}", row.sequence, lengths.size()));
+    if (state.source && state.source->length(row.sequence) == 0)
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} reads a source, and sequence {} has none", config.family, row.sequence),
+                  "give it one (model/source.h)");
     if (row.position != lengths[row.sequence]++)
       throw Error(ErrorCode::bad_input,
                   fmt::format("row at position {} of sequence {} does not continue it (next is {})", row.position,
@@ -49,9 +53,9 @@ std::vector<std::int64_t> check_and_reserve(const ModelConfig& config, KeyValueC
 void forward(const Model& model, State& state, std::span<const Row> rows, View<float, 2> resid, Tap* tap,
              const std::vector<std::int64_t>* kept) {
   if (rows.empty()) return;
-  const std::vector<std::int64_t> lengths = check_and_reserve(model.config(), state.cache, rows);
+  const std::vector<std::int64_t> lengths = check_and_reserve(model.config(), state, rows);
   embed(model, rows, resid);
-  CachedKeys keys(state.cache, lengths);
+  CachedKeys keys(state.cache, lengths, state.source ? &*state.source : nullptr);
   Blocks blocks(model, state, keys, tap);
   Stream stream{{rows.begin(), rows.end()}, resid};
   const std::int64_t last = model.config().layers - 1;
@@ -114,6 +118,7 @@ Tensor<float, 2> before_logits(const Model& model, View<const float, 2> resid) {
                 "look at what it reads (regard read), or use a model with a language-model head");
   Tensor<float, 2> x({resid.shape[0], c.width});
   apply(head.final_norm, c, resid, x.view());
+  if (c.head_scale != 1) scale(c.head_scale, x.view());
   if (head.transform.weight.data != nullptr) {
     Tensor<float, 2> y({resid.shape[0], c.width});
     apply(head.transform, x.view(), y.view());

@@ -52,20 +52,31 @@ Routes routes(const Mixture& mixture, View<const float, 2> logits) {
   return all;
 }
 
-Problem attention_problem(const Model& model, std::int64_t layer) {
-  const ModelConfig& c = model.config();
+namespace {
+
+Problem plain_problem(const ModelConfig& c, std::int64_t layer) {
   Problem problem;
   problem.kv_heads = c.kv_heads;
   problem.value_channels = c.value_dim;
+  problem.scale = c.scale_by_layer ? c.attention_scale / static_cast<float>(layer + 1) : c.attention_scale;
+  problem.softcap = c.attention_softcap;
+  return problem;
+}
+
+}  // namespace
+
+Problem attention_problem(const Model& model, std::int64_t layer) {
+  const ModelConfig& c = model.config();
+  Problem problem = plain_problem(c, layer);
   problem.mask.causal = c.causal;
   if (c.window[layer] > 0) {
     problem.mask.window_left = c.window[layer];
     if (!c.causal) problem.mask.window_right = c.window[layer] - 1;
   }
-  problem.scale = c.scale_by_layer ? c.attention_scale / static_cast<float>(layer + 1) : c.attention_scale;
-  problem.softcap = c.attention_softcap;
   problem.sinks = model.layers()[layer].sinks;
   return problem;
 }
+
+Problem cross_attention_problem(const Model& model, std::int64_t layer) { return plain_problem(model.config(), layer); }
 
 }  // namespace regard

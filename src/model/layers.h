@@ -22,5 +22,7 @@ struct Routes {
 Routes routes(const Mixture& mixture, View<const float, 2> logits);
 // A layer's attention without what a pass brings: queries, rows, sequences.
 Problem attention_problem(const Model& model, std::int64_t layer);
+// The same of what reads the source.
+Problem cross_attention_problem(const Model& model, std::int64_t layer);
 
 }  // namespace regard

@@ -59,6 +59,9 @@ Layer find_layer(const Checkpoint& w, const ModelConfig& c, std::int64_t index) 
   layer.k = linear(w, at + "attn_k");
   layer.v = linear(w, at + "attn_v");
   layer.o = linear(w, at + "attn_output");
+  if (c.cross_attention)
+    layer.cross = {norm(w, at + (after ? "cross_attn_output_norm" : "cross_attn_norm")), linear(w, at + "cross_attn_q"),
+                   linear(w, at + "cross_attn_k"), linear(w, at + "cross_attn_v"), linear(w, at + "cross_attn_output")};
   if (c.sinks) layer.sinks = vector(w, at + "attn_sinks.weight");
   if (!c.mixture.at(index)) {
     layer.mlp = feed_forward(w, c, at, "");
@@ -105,6 +108,16 @@ Model::Model(Checkpoint checkpoint, Packing packing)
   embedding_ = find_embedding(checkpoint_, c);
   for (std::int64_t layer = 0; layer < c.layers; ++layer) layers_.push_back(find_layer(checkpoint_, c, layer));
   head_ = find_head(checkpoint_, c);
+  if (c.relative_buckets > 0) {
+    const Matrix& table = checkpoint_.matrix("attn_rel_b.weight");
+    relative_bias_.resize(static_cast<std::size_t>(table.rows * table.cols));
+    for (std::int64_t b = 0; b < table.rows; ++b) dequantize(table, b, 0, table.cols, &relative_bias_[b * table.cols]);
+  }
+  if (checkpoint_.encoder) {
+    Checkpoint encoder = *checkpoint_.encoder;
+    encoder.tokenizer = checkpoint_.tokenizer;
+    encoder_ = std::make_unique<Model>(std::move(encoder));
+  }
   if (packing == Packing::all) pack();
 }
 

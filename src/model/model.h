@@ -3,6 +3,7 @@
 // while it runs is in State (model/state.h).
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,12 +33,19 @@ struct FeedForward {
   Linear gate, up, down;  // gate.weight.data is null where it has none
 };
 
+// What reads the source, where the model has one.
+struct CrossAttention {
+  Norm norm;
+  Linear q, k, v, o;
+};
+
 struct Layer {
   Norm attention_norm, mlp_norm;            // before the branches, or behind them (NormPlace::after)
   Norm post_attention_norm, post_mlp_norm;  // NormPlace::around
   Norm query_norm, key_norm;                // per head, [D]
   Linear q, k, v, o;
   std::vector<float> sinks;  // [H] or empty
+  CrossAttention cross;
   FeedForward mlp;
   Linear router;                     // [experts, C] of a mixture, which has `experts` instead of `mlp`
   std::vector<FeedForward> experts;  // or empty
@@ -78,6 +86,9 @@ class Model {
 
   const Embedding& embedding() const { return embedding_; }
   const std::vector<Layer>& layers() const { return layers_; }
+  const std::vector<float>& relative_bias() const { return relative_bias_; }  // [buckets, H] or empty
+  // Of an encoder-decoder, of which this model is the decoder; else null.
+  const Model* encoder() const { return encoder_.get(); }
   const Head& head() const { return head_; }
   // Packs what can be packed (Packing::all); takes bytes_to_pack() beside the mapped files.
   void pack();
@@ -90,6 +101,8 @@ class Model {
   Tokenizer tokenizer_;
   Embedding embedding_;
   std::vector<Layer> layers_;
+  std::vector<float> relative_bias_;
+  std::unique_ptr<Model> encoder_;
   Head head_;
   Buffer<std::byte> packed_;
 };

@@ -20,6 +20,9 @@ enum class Site {
   z,            // [rows, H, E] per head, before W_O
   result,       // [rows, H, C] per head, after W_O (made only for a tap that wants it; cannot be written)
   attn_out,     // [rows, 1, C] what attention adds to the residual
+  cross_q,      // [rows, H, D] of the attention that reads the source (encoder-decoder), between attention and
+  cross_z,      // [rows, H, E] feed-forward
+  cross_out,    // [rows, 1, C] what it adds to the residual
   resid_mid,    // [rows, 1, C]
   mlp_post,     // [rows, 1, F] after the activation (and the gate)
   mlp_out,      // [rows, 1, C] what the feed-forward adds to the residual

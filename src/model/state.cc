@@ -65,6 +65,7 @@ std::int64_t KeyValueCache::bytes_for(const ModelConfig& c, std::int64_t tokens)
 }
 
 State::State(const ModelConfig& config, int sequences, std::int64_t planned_length) : cache(config, sequences) {
+  if (config.cross_attention) source.emplace(config, sequences);
   if (!config.rotary) return;
   const std::int64_t length = planned_length > 0 ? planned_length : config.context;
   rotary_global = RotaryTable(config.rotary_global, length);

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "attention/problem.h"
 #include "kernels/rotary.h"
+#include "model/relative_bias.h"
 #include "model/tap.h"
 #include "tensor/buffer.h"
 #include "weights/model_config.h"
@@ -55,6 +57,8 @@ struct State {
   // `planned_length`: longest text expected; matters to rotary scalings that depend on it (0 = the model's context).
   explicit State(const ModelConfig& config, int sequences = 1, std::int64_t planned_length = 0);
   KeyValueCache cache;
+  std::optional<KeyValueCache> source;  // what cross attention reads (model/source.h)
+  RelativeBias relative_bias;
   RotaryTable rotary_global, rotary_local;
   Scratch scratch;
 };

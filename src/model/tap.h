@@ -32,6 +32,9 @@ class Tap {
   virtual std::vector<Reader*> readers(std::int64_t /*layer*/, std::span<const Row>) { return {}; }
   // Changes of this layer's scores (attention/problem.h); the span must live until the layer is done.
   virtual std::span<const EdgeEdit> edges(std::int64_t /*layer*/, std::span<const Row>) { return {}; }
+  // The same for the attention that reads the source.
+  virtual std::vector<Reader*> cross_readers(std::int64_t /*layer*/, std::span<const Row>) { return {}; }
+  virtual std::span<const EdgeEdit> cross_edges(std::int64_t /*layer*/, std::span<const Row>) { return {}; }
   // Rows and heads of this layer that read by other weights (attention/substitute.h), one after another; `problem` is
   // what they would read by without. Asked for only where wants(Site::pattern, layer); `first`: false when they are
   // handed out once more, for readers.

@@ -45,6 +45,8 @@ void listed_members(JsonWriter& json, const ListedModel& model) {
   json.member("installed_bytes", model.installed_bytes);
   json.member("here", model.here);
   json.member("path", model.path);
+  json.key("runs");
+  model.runs ? json.boolean(*model.runs) : json.null();
 }
 
 void token_members(JsonWriter& json, const TokenPiece& token) {
@@ -200,6 +202,20 @@ void write_json(Output& out, const FetchResult& result) {
   listed_members(json, result.model);
   json.member("licence_file", result.licence_file);
   json.member("was_here", result.was_here);
+  json.end_object();
+  json.end_object();
+  json.end_document();
+}
+
+void write_json(Output& out, const ConvertResult& result) {
+  JsonWriter json(out);
+  begin_document(json, "convert", nullptr, {});
+  json.key("converted");
+  json.begin_object();
+  json.member("path", result.path);
+  json.member("bytes", result.bytes);
+  json.member("tensors", result.tensors);
+  json.member("widened", result.widened);
   json.end_object();
   json.end_object();
   json.end_document();

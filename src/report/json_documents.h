@@ -21,5 +21,6 @@ void write_json(Output& out, const GenerateResult& result);
 void write_json(Output& out, const InfoResult& result);
 void write_json(Output& out, std::span<const ListedModel> models);
 void write_json(Output& out, const FetchResult& result);
+void write_json(Output& out, const ConvertResult& result);
 
 }  // namespace regard

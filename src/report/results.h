@@ -76,13 +76,19 @@ struct ListedModel {
   std::string name, description, licence;
   std::int64_t download_bytes = 0, installed_bytes = 0;
   bool here = false;
-  std::string path;  // where it is, or will be
+  std::string path;          // where it is, or will be
+  std::optional<bool> runs;  // false: it can be fetched, but not be run yet; nothing: nobody looked
 };
 
 struct FetchResult {
   ListedModel model;
   std::string licence_file;
   bool was_here = false;
+};
+
+struct ConvertResult {
+  std::string path;
+  std::int64_t tensors = 0, widened = 0, bytes = 0;
 };
 
 }  // namespace regard

@@ -38,6 +38,7 @@ Page models_page(std::span<const ListedModel> models, int width) {
     line.push_back(piece(model.here ? "here       " : "not here   ", model.here ? Style{} : kFaint));
     line.push_back(piece(padded(human_bytes(model.here ? model.installed_bytes : model.download_bytes), 10, true)));
     line.push_back(piece("  " + model.licence));
+    if (model.runs == false) line.push_back(piece("  cannot be run yet", kFaint));
     page.add_line("  " + model.description);
     page.add_line(model.here ? "  " + display(model.path) : "  get it: regard fetch " + model.name, kFaint);
   }
@@ -51,10 +52,22 @@ Page fetch_page(const FetchResult& result) {
   line.push_back(piece(result.was_here ? " was here already; its checksums are right" : " is here now"));
   add_fact(page, "file", display(result.model.path));
   add_fact(page, "size", human_bytes(result.model.installed_bytes));
-  add_fact(page, "licence", result.model.licence + ", " + display(result.licence_file));
+  if (!result.model.licence.empty() || !result.licence_file.empty())
+    add_fact(page, "licence",
+             (result.model.licence.empty() ? "see" : result.model.licence + ",") + " " + display(result.licence_file));
   add_fact(page, "try",
            fmt::format("regard read {} -p \"When Mary and John went to the store, John gave a drink to\"",
                        result.model.name));
+  return page;
+}
+
+Page convert_page(const ConvertResult& result) {
+  Page page{.title = "convert", .lines = {}};
+  page.add_line(display(result.path), kTitle).push_back(piece(" is written"));
+  add_fact(page, "size", human_bytes(result.bytes));
+  add_fact(page, "tensors",
+           fmt::format("{}{}", result.tensors,
+                       result.widened == 0 ? "" : fmt::format(", {} of them widened to f32", result.widened)));
   return page;
 }
 

@@ -11,6 +11,7 @@ namespace regard {
 // `width`: columns there are.
 Page models_page(std::span<const ListedModel> models, int width);
 Page fetch_page(const FetchResult& result);
+Page convert_page(const ConvertResult& result);
 Page info_page(const InfoResult& result, int width);
 Page tokens_page(const TokensResult& result, int width);
 Page logits_page(const LogitsResult& result, int width, bool coloured);

@@ -2,6 +2,7 @@
 // A text after rewriting (a normal form, an added space), which remembers where its bytes came from.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,8 @@ class Rewritten {
 
   std::string_view text() const { return text_; }
 
-  // The bytes of the source that a byte range of `text()` came from. What was replaced is taken whole.
+  // The bytes of the source that a byte range of `text()` came from. What was replaced is taken whole; what was taken
+  // away belongs to no range but one that has something of both its sides.
   struct Range {
     std::int64_t begin, end;
   };
@@ -32,6 +34,22 @@ class Rewritten {
   std::string text_;
   std::int64_t source_ = 0;  // bytes of the source used so far
   std::vector<Edit> edits_;  // ascending
+};
+
+// Collects what changes in a text; what does not is copied in long stretches.
+class Changes {
+ public:
+  explicit Changes(std::string_view text) : text_(text) {}
+  // [begin, end) of the text becomes `with`; changes come in order and do not overlap. Error{bad_input} when the result
+  // grows out of all proportion.
+  void replace(std::size_t begin, std::size_t end, std::string_view with);
+  // The text with its changes; nothing when there were none.
+  std::optional<Rewritten> finish();
+
+ private:
+  std::string_view text_;
+  std::size_t kept_ = 0;  // what stands before is in result_
+  std::optional<Rewritten> result_;
 };
 
 }  // namespace regard

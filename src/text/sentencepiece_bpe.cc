@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <bit>
 #include <bitset>
 #include <cmath>
@@ -11,10 +10,10 @@
 #include <vector>
 
 #include "tensor/error.h"
+#include "text/byte_pieces.h"
 #include "text/encoder.h"
 #include "text/merge-inl.h"
 #include "text/piece_table.h"
-#include "text/rewritten.h"
 #include "text/utf8.h"
 
 namespace regard {
@@ -33,18 +32,6 @@ std::string with_spaces(std::string_view piece) {
   }
 }
 
-// The byte that "<0x0A>" names, or -1.
-int named_byte(std::string_view piece) {
-  if (piece.size() != 6 || piece.substr(0, 3) != "<0x" || piece[5] != '>') return -1;
-  int byte = 0;
-  for (const char c : piece.substr(3, 2)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-    if (digit < 0) return -1;
-    byte = 16 * byte + digit;
-  }
-  return byte;
-}
-
 // Higher scores first: a number that falls as the score rises.
 std::uint32_t order_of(float score) {
   const auto bits = std::bit_cast<std::uint32_t>(score + 0.0f);  // -0 is 0
@@ -53,29 +40,22 @@ std::uint32_t order_of(float score) {
 
 class SentencePieceEncoder final : public Encoder {
  public:
-  explicit SentencePieceEncoder(const TokenizerSpec& spec) : spec_(spec) {
+  SentencePieceEncoder(const TokenizerSpec& spec, const Stages& stages)
+      : spec_(spec), fuse_unknown_(stages.fuse_unknown) {
     if (spec.scores.empty())
       throw Error(ErrorCode::bad_input, "the tokenizer has no scores, which a SentencePiece-style BPE merges by");
-    byte_ids_.fill(-1);
     std::size_t bytes = 0;
     for (const std::string& piece : spec.pieces) bytes += piece.size();
     texts_.reserve(bytes);  // never moves afterwards: the table looks into it
     std::vector<std::string_view> texts;
     std::vector<std::int32_t> ids;
-    begins_.reserve(spec.pieces.size() + 1);
     for (std::size_t id = 0; id < spec.pieces.size(); ++id) {
       const std::string& piece = spec.pieces[id];
       const TokenType type = type_of(spec, id);
       if (std::isnan(spec.scores[id]))
         throw Error(ErrorCode::bad_input, fmt::format("the score of token {} '{}' is not a number", id, piece));
-      begins_.push_back(static_cast<std::uint32_t>(texts_.size()));
       if (type == TokenType::byte) {
-        const int byte = named_byte(piece);
-        if (byte < 0)
-          throw Error(ErrorCode::bad_input,
-                      fmt::format("token {} '{}' is said to be a byte, but is not written like <0x0A>", id, piece));
-        byte_ids_[static_cast<std::size_t>(byte)] = static_cast<std::int32_t>(id);
-        texts_ += static_cast<char>(byte);
+        bytes_.set(named_byte(piece), static_cast<std::int32_t>(id));
         continue;
       }
       const std::size_t begin = texts_.size();
@@ -88,42 +68,18 @@ class SentencePieceEncoder final : public Encoder {
         note_joins(texts.back());
       }
     }
-    begins_.push_back(static_cast<std::uint32_t>(texts_.size()));
     table_.emplace(texts, ids);
   }
 
-  void encode(std::string_view text, std::int64_t base, bool opens, std::vector<Token>& out) const override {
-    const bool prefix = spec_.add_space_prefix && opens;
-    const std::size_t first = out.size();
-    if (!prefix && text.find(kBlock) == std::string_view::npos) {
-      encode_spaced(text, base, nullptr, out);
-      for (std::size_t i = first; i < out.size(); ++i) {
-        out[i].begin += base;
-        out[i].end += base;
-      }
-      return;
+  void encode(std::string_view text, const std::vector<Word>& words, std::vector<Token>& out) const override {
+    Merger merger;
+    StretchHashes hashes(table_->longest());
+    for (const Word& word : words) {
+      if (word.token >= 0)
+        out.push_back({word.token, word.begin, word.end});
+      else
+        encode_word(text.substr(0, word.end), word.begin, merger, hashes, out);
     }
-    // The text's own U+2581 cannot be told from a space: that is how these vocabularies are.
-    Rewritten rewritten;
-    if (prefix) rewritten.replace(0, " ");
-    for (std::size_t at = 0;;) {
-      const std::size_t block = text.find(kBlock, at);
-      rewritten.keep(text.substr(at, block - at));
-      if (block == std::string_view::npos) break;
-      rewritten.replace(kBlock.size(), " ");
-      at = block + kBlock.size();
-    }
-    encode_spaced(rewritten.text(), base, &rewritten, out);
-    for (std::size_t i = first; i < out.size(); ++i) {
-      const Rewritten::Range range = rewritten.source(out[i].begin, out[i].end);
-      out[i].begin = base + range.begin;
-      out[i].end = base + range.end;
-    }
-  }
-
-  std::string bytes(std::int32_t id) const override {
-    const auto i = static_cast<std::size_t>(id);
-    return texts_.substr(begins_[i], begins_[i + 1] - begins_[i]);
   }
 
  private:
@@ -141,12 +97,10 @@ class SentencePieceEncoder final : public Encoder {
     return text.size();
   }
 
-  // Ranges are those of `text`.
-  void encode_spaced(std::string_view text, std::int64_t base, const Rewritten* rewritten,
-                     std::vector<Token>& out) const {
-    Merger merger;
-    StretchHashes hashes(table_->longest());
-    for (std::size_t begin = 0; begin < text.size();) {
+  // What stands at `begin` and behind it.
+  void encode_word(std::string_view text, std::size_t begin, Merger& merger, StretchHashes& hashes,
+                   std::vector<Token>& out) const {
+    while (begin < text.size()) {
       const std::string_view part = text.substr(begin, part_end(text, begin) - begin);
       hashes.read(part);
       const auto find = [&](std::size_t at, std::size_t length) -> std::optional<std::int32_t> {
@@ -170,44 +124,40 @@ class SentencePieceEncoder final : public Encoder {
         if (symbol.id >= 0)
           out.push_back({symbol.id, at, at + symbol.length});
         else
-          fall_back(part.substr(symbol.begin, symbol.length), at, base, rewritten, out);
+          fall_back(part.substr(symbol.begin, symbol.length), at, out);
       });
       begin += part.size();
     }
   }
 
   // A character that is no piece: its bytes, or the unknown token.
-  void fall_back(std::string_view character, std::int64_t at, std::int64_t base, const Rewritten* rewritten,
-                 std::vector<Token>& out) const {
-    bool all = true;
-    for (const char c : character) all &= byte_ids_[static_cast<std::uint8_t>(c)] >= 0;
-    if (all) {
+  void fall_back(std::string_view character, std::int64_t at, std::vector<Token>& out) const {
+    if (bytes_.cover(character)) {
       for (const char c : character) {
-        out.push_back({byte_ids_[static_cast<std::uint8_t>(c)], at, at + 1});
+        out.push_back({bytes_.id(c), at, at + 1});
         ++at;
       }
+    } else if (fuse_unknown_ && !out.empty() && out.back().id == spec_.unknown && out.back().end == at) {
+      out.back().end += static_cast<std::int64_t>(character.size());
     } else if (spec_.unknown) {
       out.push_back({*spec_.unknown, at, at + static_cast<std::int64_t>(character.size())});
     } else {
-      const std::int64_t source = rewritten ? rewritten->source(at, at + 1).begin : at;
-      throw Error(ErrorCode::bad_input,
-                  fmt::format("the character at byte {} of the text has no token in this vocabulary", base + source),
-                  "take it out of the text; the file names neither byte pieces nor an unknown token for it");
+      throw NoToken{at};
     }
   }
 
   const TokenizerSpec& spec_;
-  std::string texts_;                  // of all pieces, one after the other
-  std::vector<std::uint32_t> begins_;  // [V + 1] where each begins in texts_
-  std::array<std::int32_t, 256> byte_ids_{};
+  bool fuse_unknown_;
+  std::string texts_;  // of all pieces, one after the other
+  BytePieces bytes_;
   std::bitset<256> joins_space_;
   std::optional<PieceTable> table_;
 };
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_sentencepiece_encoder(const TokenizerSpec& spec) {
-  return std::make_unique<SentencePieceEncoder>(spec);
+std::unique_ptr<Encoder> make_sentencepiece_encoder(const TokenizerSpec& spec, const Stages& stages) {
+  return std::make_unique<SentencePieceEncoder>(spec, stages);
 }
 
 }  // namespace regard

@@ -7,21 +7,22 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "text/added_tokens.h"
+#include "text/byte_pieces.h"
+#include "text/cutter.h"
 #include "text/encoder.h"
-#include "text/special_tokens.h"
+#include "text/normalizer.h"
+#include "text/piece_texts.h"
+#include "text/stages.h"
 
 namespace regard {
 namespace {
 
-// A text is scanned for special tokens at every byte; one of a megabyte would make that a trap.
-constexpr std::size_t kLongestSpecial = 4096;
 constexpr auto kLongestText = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
 
 [[noreturn]] void fail(std::string message) {
   throw Error(ErrorCode::bad_input, std::move(message), "the file is damaged or was written by a faulty converter");
 }
-
-bool is_special_type(TokenType type) { return type == TokenType::control || type == TokenType::unknown; }
 
 // Everything that does not depend on the kind.
 void check(const TokenizerSpec& spec) {
@@ -36,15 +37,34 @@ void check(const TokenizerSpec& spec) {
   for (std::size_t id = 0; id < n; ++id) {
     const auto type = static_cast<std::int32_t>(type_of(spec, id));
     if (type < 1 || type > 6) fail(fmt::format("the type of token {} is {}, which is none of 1 to 6", id, type));
+    if (type_of(spec, id) == TokenType::byte && spec.kind != TokenizerSpec::Kind::byte_level_bpe &&
+        named_byte(spec.pieces[id]) < 0)
+      fail(fmt::format("token {} '{}' is said to be a byte, but is not written like <0x0A>", id, spec.pieces[id]));
     bytes += spec.pieces[id].size();
   }
   if (bytes > kLongestText)
     fail(fmt::format("the tokenizer's pieces have {} bytes together, too many to index", bytes));
-  const std::pair<std::string_view, std::optional<std::int32_t>> named[] = {
-      {"BOS", spec.bos}, {"EOS", spec.eos}, {"unknown", spec.unknown}, {"padding", spec.padding}};
+  const auto check_id = [&](std::string_view name, std::int32_t id) {
+    if (id < 0 || static_cast<std::size_t>(id) >= n)
+      fail(fmt::format("the {} token's id {} is outside the vocabulary of {} pieces", name, id, n));
+  };
+  const std::pair<std::string_view, std::optional<std::int32_t>> named[] = {{"BOS", spec.bos},
+                                                                            {"EOS", spec.eos},
+                                                                            {"unknown", spec.unknown},
+                                                                            {"padding", spec.padding},
+                                                                            {"mask", spec.mask},
+                                                                            {"separator", spec.separator},
+                                                                            {"classification", spec.classification}};
   for (const auto& [name, id] : named)
-    if (id && (*id < 0 || static_cast<std::size_t>(*id) >= n))
-      fail(fmt::format("the {} token's id {} is outside the vocabulary of {} pieces", name, *id, n));
+    if (id) check_id(name, *id);
+  for (const std::int32_t id : spec.ends) check_id("ending", id);
+  if (spec.stages) {
+    if (spec.stages->unknown) check_id("unknown", *spec.stages->unknown);
+    for (const std::int32_t id : spec.stages->prefix) check_id("prefix", id);
+    for (const std::int32_t id : spec.stages->suffix) check_id("suffix", id);
+    if (spec.stages->added)
+      for (const AddedToken& token : *spec.stages->added) check_id("added", token.id);
+  }
   if (spec.add_bos && !spec.bos) fail("the tokenizer puts a BOS token before every text but does not name one");
   if (spec.add_eos && !spec.eos) fail("the tokenizer puts an EOS token behind every text but does not name one");
 }
@@ -53,38 +73,95 @@ void check(const TokenizerSpec& spec) {
 
 struct Tokenizer::Model {
   TokenizerSpec spec;
+  Stages stages;
+  PieceTexts texts;
+  Normalizer normalizer;
+  AddedTokens added;
+  Cutter cutter;
   std::unique_ptr<Encoder> encoder;
-  SpecialTokens always;        // user-defined pieces: read as written in any text
-  SpecialTokens with_special;  // those and control and unknown tokens
+  std::vector<std::int32_t> prefix, suffix;
   std::string kind_name;
+
+  explicit Model(TokenizerSpec given)
+      : spec(std::move(given)),
+        stages(spec.stages ? *spec.stages : stages_of(spec)),
+        texts(spec, stages),
+        normalizer(stages.normalizers),
+        added(stages.added ? *stages.added : added_by_type(), normalizer),
+        cutter(stages.cuts) {
+    switch (spec.kind) {
+      case TokenizerSpec::Kind::byte_level_bpe:
+        encoder = make_byte_level_encoder(spec, stages);
+        kind_name = spec.pre.empty() ? "byte-level BPE" : fmt::format("byte-level BPE ({})", spec.pre);
+        break;
+      case TokenizerSpec::Kind::sentencepiece_bpe:
+        encoder = make_sentencepiece_encoder(spec, stages);
+        kind_name = "SentencePiece BPE";
+        break;
+      case TokenizerSpec::Kind::bpe:
+        encoder = make_bpe_encoder(spec, stages);
+        kind_name = "BPE";
+        break;
+      case TokenizerSpec::Kind::unigram:
+        encoder = make_unigram_encoder(spec, stages);
+        kind_name = "Unigram";
+        break;
+      case TokenizerSpec::Kind::wordpiece:
+        encoder = make_wordpiece_encoder(spec, stages);
+        kind_name = "WordPiece";
+        break;
+    }
+    if (spec.add_bos) prefix.push_back(*spec.bos);
+    prefix.insert(prefix.end(), stages.prefix.begin(), stages.prefix.end());
+    suffix = stages.suffix;
+    if (spec.add_eos) suffix.push_back(*spec.eos);
+  }
+
+  std::vector<AddedToken> added_by_type() const {
+    std::vector<AddedToken> tokens;
+    for (std::size_t id = 0; id < spec.pieces.size(); ++id) {
+      const bool special = is_special_type(type_of(spec, id));
+      if (!special && type_of(spec, id) != TokenType::user_defined) continue;
+      const auto number = static_cast<std::int32_t>(id);
+      tokens.push_back({.id = number, .content = std::string(texts.of(number)), .special = special});
+    }
+    return tokens;
+  }
+
+  // A part of a text, which begins at byte `base` of it and holds no token that is read as written.
+  void encode_part(std::string_view part, std::int64_t base, bool special, std::vector<Token>& out) const {
+    Draft draft(part, base);
+    normalizer.apply(draft);
+    added.split(draft.text(), true, special, [&](std::size_t begin, std::size_t end, std::int32_t id) {
+      draft.words.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), id});
+    });
+    cutter.apply(draft);
+    const std::size_t first = out.size();
+    try {
+      encoder->encode(draft.text(), draft.words, out);
+    } catch (const NoToken& missing) {
+      const std::int64_t at = draft.source(missing.at, missing.at + 1).begin;
+      if (spec.kind == TokenizerSpec::Kind::byte_level_bpe)
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("byte 0x{:02X} at byte {} of the text has no token in this vocabulary",
+                                static_cast<std::uint8_t>(draft.text()[static_cast<std::size_t>(missing.at)]), at),
+                    "take it out of the text; this model has never seen it");
+      throw Error(ErrorCode::bad_input,
+                  fmt::format("the character at byte {} of the text has no token in this vocabulary", at),
+                  "take it out of the text; the file names neither byte pieces nor an unknown token for it");
+    }
+    if (base == 0 && !draft.is_rewritten()) return;
+    for (std::size_t i = first; i < out.size(); ++i) {
+      const Rewritten::Range range = draft.source(out[i].begin, out[i].end);
+      out[i].begin = range.begin;
+      out[i].end = range.end;
+    }
+  }
 };
 
 Tokenizer::Tokenizer(TokenizerSpec spec) {
   check(spec);
-  auto model = std::make_unique<Model>();
-  model->spec = std::move(spec);
-  const TokenizerSpec& kept = model->spec;
-  if (kept.kind == TokenizerSpec::Kind::byte_level_bpe) {
-    model->encoder = make_byte_level_encoder(kept);
-    model->kind_name = fmt::format("byte-level BPE ({})", kept.pre);
-  } else {
-    model->encoder = make_sentencepiece_encoder(kept);
-    model->kind_name = "SentencePiece BPE";
-  }
-  for (std::size_t id = 0; id < kept.pieces.size(); ++id) {
-    const TokenType type = type_of(kept, id);
-    if (!is_special_type(type) && type != TokenType::user_defined) continue;
-    const std::string text =
-        is_special_type(type) ? kept.pieces[id] : model->encoder->bytes(static_cast<std::int32_t>(id));
-    if (text.empty()) continue;
-    if (text.size() > kLongestSpecial)
-      fail(fmt::format("special token {} has {} bytes, more than {}", id, text.size(), kLongestSpecial));
-    model->with_special.add(text, static_cast<std::int32_t>(id));
-    if (type == TokenType::user_defined) model->always.add(text, static_cast<std::int32_t>(id));
-  }
-  model->with_special.finish();
-  model->always.finish();
-  model_ = std::move(model);
+  model_ = std::make_unique<Model>(std::move(spec));
 }
 
 Tokenizer::~Tokenizer() = default;
@@ -95,21 +172,19 @@ std::vector<Token> Tokenizer::encode(std::string_view text, EncodeOptions option
   if (text.size() > kLongestText)
     throw Error(ErrorCode::bad_input, fmt::format("a text of {} bytes is too long to tokenize at once", text.size()),
                 "give it in parts of less than 2 GiB");
-  const SpecialTokens& specials = options.parse_special ? model_->with_special : model_->always;
   std::vector<Token> tokens;
-  if (options.add_special && model_->spec.add_bos) tokens.push_back({*model_->spec.bos, 0, 0});
-  bool opens = true;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto special = specials.find(text, at);
-    const std::size_t end = special ? special->begin : text.size();
-    if (end > at) model_->encoder->encode(text.substr(at, end - at), static_cast<std::int64_t>(at), opens, tokens);
-    if (!special) break;
-    tokens.push_back({special->id, static_cast<std::int64_t>(special->begin), static_cast<std::int64_t>(special->end)});
-    opens = true;
-    at = special->end;
-  }
-  const auto n = static_cast<std::int64_t>(text.size());
-  if (options.add_special && model_->spec.add_eos) tokens.push_back({*model_->spec.eos, n, n});
+  const auto put = [&](const std::vector<std::int32_t>& ids, std::int64_t at) {
+    for (const std::int32_t id : ids) tokens.push_back({id, at, at});
+  };
+  if (options.add_special) put(model_->prefix, 0);
+  const bool special = options.parse_special;
+  model_->added.split(text, false, special, [&](std::size_t begin, std::size_t end, std::int32_t id) {
+    if (id >= 0)
+      tokens.push_back({id, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)});
+    else
+      model_->encode_part(text.substr(begin, end - begin), static_cast<std::int64_t>(begin), special, tokens);
+  });
+  if (options.add_special) put(model_->suffix, static_cast<std::int64_t>(text.size()));
   return tokens;
 }
 
@@ -120,21 +195,21 @@ std::vector<std::int32_t> Tokenizer::encode_ids(std::string_view text, EncodeOpt
   return ids;
 }
 
-std::string Tokenizer::bytes(std::int32_t id) const {
-  const TokenizerSpec& spec = model_->spec;
+void Tokenizer::check_id(std::int32_t id) const {
   if (id < 0 || id >= vocabulary())
     throw Error(ErrorCode::bad_input,
                 fmt::format("token id {} is outside the vocabulary of {} tokens", id, vocabulary()),
                 fmt::format("ids go from 0 to {}", vocabulary() - 1));
-  const TokenType type = type_of(spec, static_cast<std::size_t>(id));
-  if (is_special_type(type)) return spec.pieces[static_cast<std::size_t>(id)];
-  return model_->encoder->bytes(id);
+}
+
+std::string Tokenizer::bytes(std::int32_t id) const {
+  check_id(id);
+  return std::string(model_->texts.of(id));
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
-  std::string text;
-  for (const std::int32_t id : ids) text += bytes(id);
-  return text;
+  for (const std::int32_t id : ids) check_id(id);
+  return model_->texts.join(ids);
 }
 
 std::int64_t Tokenizer::vocabulary() const { return static_cast<std::int64_t>(model_->spec.pieces.size()); }
@@ -142,6 +217,9 @@ std::optional<std::int32_t> Tokenizer::bos() const { return model_->spec.bos; }
 std::optional<std::int32_t> Tokenizer::eos() const { return model_->spec.eos; }
 std::optional<std::int32_t> Tokenizer::unknown() const { return model_->spec.unknown; }
 std::optional<std::int32_t> Tokenizer::padding() const { return model_->spec.padding; }
+std::optional<std::int32_t> Tokenizer::mask() const { return model_->spec.mask; }
+std::optional<std::int32_t> Tokenizer::separator() const { return model_->spec.separator; }
+std::optional<std::int32_t> Tokenizer::classification() const { return model_->spec.classification; }
 
 bool Tokenizer::is_special(std::int32_t id) const {
   if (id < 0 || id >= vocabulary()) return false;
@@ -150,7 +228,8 @@ bool Tokenizer::is_special(std::int32_t id) const {
 
 bool Tokenizer::ends_text(std::int32_t id) const {
   if (id < 0 || id >= vocabulary()) return false;
-  if (id == model_->spec.eos) return true;
+  const std::vector<std::int32_t>& ends = model_->spec.ends;
+  if (id == model_->spec.eos || std::find(ends.begin(), ends.end(), id) != ends.end()) return true;
   // Files name one EOS, but a conversation's turn often ends with another control token.
   static constexpr std::string_view kEnds[] = {"<|endoftext|>", "<|im_end|>",    "<|eot_id|>",      "<|eom_id|>",
                                                "<|end|>",       "<end_of_turn>", "<|end_of_text|>", "</s>"};

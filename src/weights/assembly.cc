@@ -46,13 +46,14 @@ Matrix Assembly::find(const ExpectedTensor& expected, const TensorPart& part) {
                 fmt::format("{}: the tensor {} is missing", checkpoint_.files.front(), in_quotes(part.tensor)));
   }
   const StoredTensor& stored = at->second;
-  const bool first_use = used_.insert(part.tensor).second;
+  const bool first_use = use(part.tensor);
 
   // A vector's elements are rows of one.
   const std::int64_t n = expected.vector ? expected.cols : expected.rows;
   const std::int64_t width = expected.vector ? 1 : expected.cols;
   const std::size_t axes = (part.expert >= 0 ? 1u : 0u) + (expected.vector ? 1u : 2u);
-  const std::vector<std::int64_t>& shape = stored.shape;
+  std::vector<std::int64_t> shape = stored.shape;
+  if (expected.vector && shape.size() == axes + 1 && shape.front() == 1) shape.erase(shape.begin());  // [1, n]
   const bool turned = part.turned && !expected.vector;
   const auto refuse_shape = [&] {
     throw Error(ErrorCode::bad_input,
@@ -90,7 +91,7 @@ Matrix Assembly::find(const ExpectedTensor& expected, const TensorPart& part) {
     refuse_shape();
 
   if (first_use) {
-    StoredAs& counted = checkpoint_.stored[*stored.dtype];
+    StoredAs& counted = (decoder_ ? decoder_->checkpoint_ : checkpoint_).stored[*stored.dtype];
     ++counted.tensors;
     counted.bytes += stored.bytes;
   }

@@ -27,6 +27,9 @@ class Assembly {
  public:
   // `checkpoint`'s files must be there; tensors are counted in its `stored`. Both must outlive it.
   Assembly(Checkpoint& checkpoint, const StoredTensors& tensors) : checkpoint_(checkpoint), tensors_(tensors) {}
+  // For the encoder of `decoder`'s model: what either takes is taken, and counted there.
+  Assembly(Checkpoint& checkpoint, Assembly& decoder)
+      : checkpoint_(checkpoint), tensors_(decoder.tensors_), decoder_(&decoder) {}
 
   bool has(std::string_view tensor) const { return tensors_.contains(tensor); }
   // Puts the matrix into the checkpoint. Errors: bad_input (it is missing and not optional, or its shape is another),
@@ -34,16 +37,18 @@ class Assembly {
   void take(const ExpectedTensor& expected, const TensorPart& part);
   // The values of a vector, which is not put into the checkpoint.
   std::vector<float> values(const ExpectedTensor& expected, const TensorPart& part);
-  void ignore(std::string_view tensor) { used_.insert(std::string(tensor)); }
+  void ignore(std::string_view tensor) { use(std::string(tensor)); }
   // Error{unsupported} naming the first tensor that nobody took.
   void refuse_leftovers() const;
 
  private:
   Matrix find(const ExpectedTensor& expected, const TensorPart& part);
+  bool use(std::string tensor) { return (decoder_ ? decoder_->used_ : used_).insert(std::move(tensor)).second; }
   std::string where(const StoredTensor& tensor, std::string_view name) const;
 
   Checkpoint& checkpoint_;
   const StoredTensors& tensors_;
+  Assembly* decoder_ = nullptr;
   std::set<std::string, std::less<>> used_;
 };
 

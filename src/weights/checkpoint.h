@@ -36,6 +36,8 @@ struct Checkpoint {
   std::int64_t bytes = 0;            // of all files
   std::map<DType, StoredAs> stored;  // what the weights are stored as
 
+  std::shared_ptr<Checkpoint> encoder;  // of an encoder-decoder, of which this is the decoder; it has no tokenizer
+
   const Matrix& matrix(std::string_view name) const;  // Error{not_found} naming tensor and file
   const Matrix* find(std::string_view name) const;    // nullptr when it is not there
   // Throws Error{io} when a file was cut or rewritten since loading: to be asked after computing with the weights.
@@ -47,7 +49,7 @@ struct Checkpoint {
 // configuration that regard does not know how to compute, by name).
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
-// The tokenizer alone, for a file of any architecture.
+// The tokenizer alone, for a GGUF file or a Hugging Face folder of any architecture.
 TokenizerSpec load_tokenizer(const std::filesystem::path& path);
 
 }  // namespace regard

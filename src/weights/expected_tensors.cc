@@ -55,6 +55,13 @@ void layer(List& list, std::int64_t l) {
     list.norm(block + "post_attention_norm", c.width);
     list.norm(block + "post_ffw_norm", c.width);
   }
+  if (c.cross_attention) {
+    list.norm(block + (after ? "cross_attn_output_norm" : "cross_attn_norm"), c.width);
+    list.linear(block + "cross_attn_q", c.heads * c.head_dim, c.width, c.query_bias);
+    list.linear(block + "cross_attn_k", c.kv_heads * c.head_dim, c.width, c.query_bias);
+    list.linear(block + "cross_attn_v", c.kv_heads * c.value_dim, c.width, c.query_bias);
+    list.linear(block + "cross_attn_output", c.width, c.heads * c.value_dim, c.output_bias);
+  }
   list.norm(block + (after ? "layer_output_norm" : "ffn_norm"), c.width);
   if (!c.mixture.at(l)) return list.feed_forward(block, "", c.hidden);
   list.linear(block + "ffn_gate_inp", c.mixture.experts, c.width, c.mlp_bias);
@@ -68,9 +75,10 @@ std::vector<ExpectedTensor> expected_tensors(const ModelConfig& c) {
   List list(c);
   list.matrix("token_embd.weight", c.vocabulary, c.embedding_width);
   if (c.embedding_width != c.width) list.linear("token_embd_proj", c.width, c.embedding_width, Bias::no);
-  if (c.position_table) list.matrix("position_embd.weight", c.context + c.position_offset, c.width);
+  if (c.position_table && !c.sinusoidal) list.matrix("position_embd.weight", c.context + c.position_offset, c.width);
   if (c.token_types) list.matrix("token_types.weight", c.token_types, c.width);
   if (c.embedding_norm) list.norm("token_embd_norm", c.width);
+  if (c.relative_buckets > 0) list.matrix("attn_rel_b.weight", c.relative_buckets, c.heads);
   for (std::int64_t l = 0; l < c.layers; ++l) layer(list, l);
   if (c.final_norm) list.norm("output_norm", c.width);
   if (c.head) {

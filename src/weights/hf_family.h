@@ -16,6 +16,9 @@ namespace regard {
 // halves; every other one.
 enum class HfRows { all, q, k, v, head_q, head_k, head_v, first_half, second_half, even, odd };
 
+// Whether a name is meant for feed-forwards with a gate, for those without, or for both.
+enum class HfMlp { any, gated, plain };
+
 // `canonical`: "token_embd", or of a layer "attn_q", or "ffn_up.*" of an expert; with ".weight" or ".bias" where
 // `stored` is the whole name. `stored`: with {l} and {e} for layer and expert, behind the family's prefix unless it
 // begins with a ^.
@@ -24,6 +27,7 @@ struct HfName {
   HfRows rows = HfRows::all;
   bool turned = false;   // stored [in, out] (Conv1D)
   bool stacked = false;  // [experts, ...]
+  HfMlp mlp = HfMlp::any;
 };
 
 struct HfFamily {
@@ -34,6 +38,8 @@ struct HfFamily {
   std::string_view head = {};           // a tensor that is there if the model has a head; empty: it always has
   bool rounds_embedding_scale = false;  // to the embedding's type (Gemma)
   std::string_view only_with = {};      // a key that tells it from another family of the same model_type
+  const HfFamily* encoder = nullptr;    // of an encoder-decoder, of which the rest is the decoder
+  std::string_view untied = {};         // a head that, where it is stored, is used whatever the file says of tying
 };
 
 // Error{unsupported} naming the model_type and those there are.
@@ -50,5 +56,6 @@ bool hf_ignores(std::string_view tensor);
 std::span<const HfFamily> hf_llama_families();
 std::span<const HfFamily> hf_gpt_families();
 std::span<const HfFamily> hf_encoder_families();
+std::span<const HfFamily> hf_encoder_decoder_families();
 
 }  // namespace regard

@@ -45,17 +45,31 @@ class HoldFileSizeSignal {
 
 }  // namespace
 
-void fail_to_write(const std::filesystem::path& path, int error_number) {
+void fail_to_write(const std::filesystem::path& path, int error_number, std::string_view variable) {
   const std::string reason = std::generic_category().message(error_number);
   const bool full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+  const std::string choose = variable.empty() ? "name a file" : fmt::format("set {} to a folder", variable);
   throw Error(ErrorCode::io, fmt::format("{}: cannot be written: {}", path.string(), reason),
-              full ? "make room there, or set REGARD_HOME to a folder on another disk"
-                   : "set REGARD_HOME to a folder that you may write to");
+              full ? fmt::format("make room there, or {} on another disk", choose)
+                   : fmt::format("{} {}", choose, variable.empty() ? "where you may write" : "that you may write to"));
 }
 
-NewFile::NewFile(const std::filesystem::path& path) : path_(path) {
+void write_all(int file, const std::filesystem::path& path, const void* data, std::size_t bytes,
+               std::string_view variable) {
+  const HoldFileSizeSignal hold;
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t wrote = ::write(file, at, bytes);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail_to_write(path, errno, variable);
+    at += wrote;
+    bytes -= static_cast<std::size_t>(wrote);
+  }
+}
+
+NewFile::NewFile(const std::filesystem::path& path, std::string_view variable) : path_(path), variable_(variable) {
   file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file_ < 0) fail_to_write(path_, errno);
+  if (file_ < 0) fail_to_write(path_, errno, variable_);
 }
 
 NewFile::~NewFile() {
@@ -64,25 +78,15 @@ NewFile::~NewFile() {
   unlink(path_.c_str());
 }
 
-void NewFile::write(const void* data, std::size_t bytes) {
-  const HoldFileSizeSignal hold;
-  const char* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t wrote = ::write(file_, at, bytes);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) fail_to_write(path_, errno);
-    at += wrote;
-    bytes -= static_cast<std::size_t>(wrote);
-  }
-}
+void NewFile::write(const void* data, std::size_t bytes) { write_all(file_, path_, data, bytes, variable_); }
 
 void NewFile::finish() {
-  if (fsync(file_) != 0) fail_to_write(path_, errno);
+  if (fsync(file_) != 0) fail_to_write(path_, errno, variable_);
   const int file = std::exchange(file_, -1);
   if (close(file) != 0 && errno != EINTR) {
     const int error = errno;
     unlink(path_.c_str());
-    fail_to_write(path_, error);
+    fail_to_write(path_, error, variable_);
   }
 }
 

@@ -9,6 +9,7 @@
 
 namespace regard {
 
+// In memory in the order of the public reader's Dtype: from narrow to wide, so `a < b` says which it writes later.
 struct SafetensorsType {
   std::string_view name;       // "BF16", "F8_E4M3"
   int bits;                    // of one value
@@ -16,5 +17,6 @@ struct SafetensorsType {
 };
 
 const SafetensorsType* find_safetensors_type(std::string_view name);  // nullptr when there is none
+const SafetensorsType* safetensors_type(DType type);                  // nullptr for the block types
 
 }  // namespace regard

@@ -152,6 +152,7 @@ class Documents(ProgramTest):
         self.assertEqual((document["model"], document["tokens"]), (None, []))
         self.assertEqual({m["name"] for m in document["models"]}, {"smollm2", "gemma3-270m", "minilm"})
         self.assertFalse(any(m["here"] for m in document["models"]))
+        self.assertEqual([m["runs"] for m in document["models"] if m["name"] == "smollm2"], [True])
         self.assertTrue(all(m["licence"] and m["download_bytes"] > 1e6 for m in document["models"]))
 
     def test_quiet_and_no_color_are_taken_everywhere(self):

@@ -48,7 +48,8 @@ class ProgramTest(unittest.TestCase):
     @classmethod
     def environment(cls, **more):
         kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "OMP_WAIT_POLICY")}
-        return {**kept, "REGARD_HOME": os.path.join(cls.folder, "home"), "LC_ALL": "C.UTF-8", **more}
+        return {**kept, "REGARD_HOME": os.path.join(cls.folder, "home"),
+                "HF_HOME": os.path.join(cls.folder, "hub-home"), "LC_ALL": "C.UTF-8", **more}
 
     @classmethod
     def path(cls, name):

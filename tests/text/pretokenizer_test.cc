@@ -92,6 +92,10 @@ Words expected(PreTokenizer rules, const std::string& text) {
     return with_spaces(expression.replace(expression.find("DIGITS"), 6, digits));
   };
   static const Expression one(with_digits("")), three(with_digits("{1,3}"));
+  static const Expression o200k(with_spaces(
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+      R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+      R"(|\p{N}{1,3}| ?[^S\p{L}\p{N}]+[\r\n/]*|<S>*[\r\n]+|<S>+(?!<NOT S>)|<S>+)"));
   switch (rules) {
     case PreTokenizer::gpt2:
       return gpt2_expression().split(text);
@@ -105,6 +109,8 @@ Words expected(PreTokenizer rules, const std::string& text) {
       return one.split(text);
     case PreTokenizer::llama3:
       return three.split(text);
+    case PreTokenizer::o200k:
+      return o200k.split(text);
   }
   return {};
 }
@@ -116,7 +122,8 @@ Words scanned(PreTokenizer rules, std::string_view text) {
   return words;
 }
 
-constexpr PreTokenizer kAll[] = {PreTokenizer::gpt2, PreTokenizer::smollm, PreTokenizer::qwen2, PreTokenizer::llama3};
+constexpr PreTokenizer kAll[] = {PreTokenizer::gpt2, PreTokenizer::smollm, PreTokenizer::qwen2, PreTokenizer::llama3,
+                                 PreTokenizer::o200k};
 
 // PCRE2 10.42 has Unicode 14, utf8proc 2.8 has 15: what only the later one has assigned is left out.
 std::string known_to_both(const std::string& text) {
@@ -162,6 +169,10 @@ TEST(Pretokenizer, CutsWhatPeopleWrite) {
   EXPECT_EQ(scanned(PreTokenizer::smollm, "in 1234"), (Words{"in", " ", "1", "2", "3", "4"}));
   EXPECT_EQ(scanned(PreTokenizer::qwen2, "IT'S  \n x 12\n"), (Words{"IT", "'S", "  \n", " x", " ", "1", "2", "\n"}));
   EXPECT_EQ(scanned(PreTokenizer::llama3, "f(x);\n\n12345"), (Words{"f", "(x", ");\n\n", "123", "45"}));
+  EXPECT_EQ(scanned(PreTokenizer::o200k, "HelloWORLD'S a/b\n//x"),
+            (Words{"Hello", "WORLD'S", " a", "/b", "\n", "//", "x"}));
+  EXPECT_EQ(scanned(PreTokenizer::o200k, "A\u6211BC"), (Words{"A\u6211", "BC"}));
+  EXPECT_EQ(scanned(PreTokenizer::o200k, "\u0301ABC"), (Words{"\u0301", "ABC"}));
   // The long s is an s without regard to case, and only there.
   EXPECT_EQ(scanned(PreTokenizer::qwen2, "it'\u017Fa"), (Words{"it", "'\u017F", "a"}));
   EXPECT_EQ(scanned(PreTokenizer::gpt2, "it'\u017Fa"), (Words{"it", "'", "\u017Fa"}));

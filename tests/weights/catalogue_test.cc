@@ -132,8 +132,16 @@ TEST_F(CacheFolder, LocatesNamesFilesAndFolders) {
   testing::write_file(folder / "a.gguf", "x");
   EXPECT_EQ(locate((folder / "a.gguf").string()), folder / "a.gguf");
   EXPECT_EQ(locate(folder.path().string()), folder.path());
-  for (const char* name : {"smolm2", "", "no/such.gguf", "org/name"})
+  for (const char* name : {"smolm2", "", "no/such.gguf", "no/such.safetensors", "a/b/c", "./a"})
     expect_error(ErrorCode::not_found, {name, "no such file"}, [&] { locate(name); });
+  EXPECT_EQ(testing::error_of([] { locate("smolm2"); })->hint, "did you mean smollm2?");
+  // A name of the hub, which is not in its cache.
+  setenv("HF_HUB_CACHE", (folder / "hub").c_str(), 1);
+  for (const char* name : {"org/name", "org/name@v1", "org/name:x.gguf"}) {
+    expect_error(ErrorCode::not_found, {name, (folder / "hub/models--org--name").string()}, [&] { locate(name); });
+    EXPECT_EQ(testing::error_of([&] { locate(name); })->hint, fmt::format("regard fetch {} gets them", name));
+  }
+  unsetenv("HF_HUB_CACHE");
 }
 
 TEST(HumanBytes, AreDecimal) {

@@ -7,6 +7,7 @@
 #include "support/errors.h"
 #include "support/temp_folder.h"
 #include "support/tiny_llama.h"
+#include "text/tokenizer.h"
 #include "weights/checkpoint.h"
 
 namespace regard {
@@ -113,8 +114,49 @@ TEST_F(GgufTokenizer, SentencePiece) {
   EXPECT_EQ(spec.bos, 2);
 }
 
+// "bert" writes words with U+2581 and what goes on in a word without a mark.
+TEST_F(GgufTokenizer, WordPiece) {
+  GgufWriter w;
+  w.string("tokenizer.ggml.model", "bert");
+  w.strings("tokenizer.ggml.tokens", {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581un", "able", "\u2581able", "\u2581!"});
+  w.i32s("tokenizer.ggml.token_type", {3, 2, 3, 3, 1, 1, 1, 1});
+  w.u32("tokenizer.ggml.cls_token_id", 2);
+  w.u32("tokenizer.ggml.seperator_token_id", 3);
+  w.u32("tokenizer.ggml.unknown_token_id", 1);
+  const Tokenizer tokenizer(load(w));
+  EXPECT_EQ(tokenizer.encode_ids("Un\u00E2ble  able! x"), (std::vector<std::int32_t>{2, 4, 5, 6, 7, 1, 3}));
+  EXPECT_EQ(tokenizer.classification(), 2);
+  EXPECT_EQ(tokenizer.separator(), 3);
+  EXPECT_EQ(tokenizer.padding(), 0);
+  EXPECT_EQ(tokenizer.decode(std::vector<std::int32_t>{4, 5, 7}), "unable !");
+  w.boolean("tokenizer.ggml.add_bos_token", false);
+  w.boolean("tokenizer.ggml.add_sep_token", false);
+  EXPECT_EQ(Tokenizer(load(w)).encode_ids("able"), std::vector<std::int32_t>{6});
+  // A piece with a capital letter: texts are not lowered.
+  w.remove("tokenizer.ggml.tokens");
+  w.strings("tokenizer.ggml.tokens", {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581Un", "able", "\u2581able", "\u2581!"});
+  EXPECT_EQ(Tokenizer(load(w)).encode_ids("Unable unable"), (std::vector<std::int32_t>{4, 5, 1}));
+}
+
+TEST_F(GgufTokenizer, Unigram) {
+  GgufWriter w;
+  w.string("tokenizer.ggml.model", "t5");
+  w.strings("tokenizer.ggml.tokens", {"<pad>", "</s>", "<unk>", "\u2581", "a", "b", "ab", "\u2581ab"});
+  w.f32s("tokenizer.ggml.scores", {0, 0, 0, -2, -3, -3, -5, -9});
+  w.i32s("tokenizer.ggml.token_type", {3, 3, 2, 1, 1, 1, 1, 1});
+  // Two units and one text: a map that has no entry.
+  w.array("tokenizer.ggml.precompiled_charsmap", 0, 14, std::string("\x08\0\0\0\0\0\0\0\0\0\0\0x\0", 14));
+  EXPECT_EQ(Tokenizer(load(w)).encode_ids("ab  ba\u6211\u6211"), (std::vector<std::int32_t>{3, 6, 3, 3, 5, 4, 2, 1}));
+  w.boolean("tokenizer.ggml.remove_extra_whitespaces", true);
+  w.boolean("tokenizer.ggml.add_eos_token", false);
+  EXPECT_EQ(Tokenizer(load(w)).encode_ids(" ab  b "), (std::vector<std::int32_t>{3, 6, 3, 5}));
+  w.remove("tokenizer.ggml.precompiled_charsmap");
+  w.array("tokenizer.ggml.precompiled_charsmap", 0, 3, "abc");
+  expect_error(ErrorCode::bad_input, {"charsmap"}, [&] { Tokenizer{load(w)}; });
+}
+
 TEST_F(GgufTokenizer, RefusesKindsItCannotRun) {
-  for (const char* kind : {"bert", "t5", "rwkv", "none", ""})
+  for (const char* kind : {"rwkv", "plamo2", "none", ""})
     refuses(
         byte_level(),
         [&](GgufWriter& w) {

@@ -69,5 +69,17 @@ TEST(RealFiles, Gemma3) {
   EXPECT_EQ(sha256_of_file(path), find_named_model("gemma3-270m")->files[0].sha256);
 }
 
+// What `regard models` says of each of them.
+TEST(RealFiles, TheCatalogueSaysWhichCanBeRun) {
+  int looked_at = 0;
+  for (const NamedModel& model : catalogue()) {
+    const std::filesystem::path path = testing::real_model(model.name);
+    if (path.empty()) continue;
+    EXPECT_EQ(model.runs, !testing::error_of([&] { load_checkpoint(path); })) << model.name;
+    ++looked_at;
+  }
+  if (looked_at == 0) GTEST_SKIP() << "no model is here: ./check fetches them";
+}
+
 }  // namespace
 }  // namespace regard

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/errors.h"
-#include "support/safetensors_writer.h"
+#include "support/safetensors_builder.h"
 #include "support/temp_folder.h"
 #include "weights/safetensors.h"
 
@@ -17,7 +17,7 @@ namespace {
 using testing::write_file;
 
 std::string small_file() {
-  testing::SafetensorsWriter w;
+  testing::SafetensorsBuilder w;
   w.metadata("format", "pt");
   w.add_f32("a", {2, 1}, {1, 2});
   w.add("b", "F8_E4M3", {3}, "xyz");

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "support/errors.h"
-#include "support/safetensors_writer.h"
+#include "support/safetensors_builder.h"
 #include "support/temp_folder.h"
 
 namespace regard {
@@ -17,7 +17,7 @@ namespace {
 
 using testing::expect_error;
 using testing::safetensors;
-using testing::SafetensorsWriter;
+using testing::SafetensorsBuilder;
 using testing::TempFolder;
 using testing::write_file;
 
@@ -49,7 +49,7 @@ std::string one(const std::string& shape, const std::string& offsets) {
 }
 
 TEST_F(Safetensors, WhatIsRightIsReadAsItIs) {
-  SafetensorsWriter w;
+  SafetensorsBuilder w;
   w.metadata("format", "pt");
   w.add_f32("a.weight", {2, 3}, {1, 2, 3, 4, 5, 6});
   w.add("scalar", "I64", {}, std::string(8, '\7'));
@@ -166,7 +166,7 @@ TEST_F(Safetensors, MillionsOfTensorsOverTheSameBytes) {
 class SafetensorsFolder : public ::testing::Test {
  protected:
   void put(const std::string& file, const std::vector<std::string>& names) {
-    SafetensorsWriter w;
+    SafetensorsBuilder w;
     for (const std::string& name : names) w.add(name, "U8", {2}, name.substr(0, 1) + "1");
     write_file(folder / file, w.bytes());
   }

@@ -17,7 +17,7 @@ inline std::string safetensors(const std::string& header, const std::string& dat
   return bytes + header + data;
 }
 
-class SafetensorsWriter {
+class SafetensorsBuilder {
  public:
   // `bytes` as stored; they come one after the other, in the order of adding.
   void add(const std::string& name, const std::string& format, const std::vector<std::int64_t>& shape,

@@ -1,0 +1,13 @@
+#pragma once
+// The scanner of o200k (GPT-4o, gpt-oss), whose words know upper case from lower.
+
+#include <cstddef>
+
+#include "text/scan-inl.h"
+
+namespace regard {
+
+// Where the word that begins at `i` ends (kO200kExpression).
+std::size_t o200k_word_end(const Part& part, std::size_t i);
+
+}  // namespace regard
