@@ -79,10 +79,25 @@ std::vector<std::int32_t> prompt_ids(const Options& options, const Tokenizer& to
 void check_length(const std::vector<std::int32_t>& ids, const ModelConfig& config) {
   if (ids.empty())
     throw Error(ErrorCode::bad_input, "the text is empty: there is nothing to read", "give at least one token");
-  if (static_cast<std::int64_t>(ids.size()) > config.context)
+  if (config.context > 0 && std::ssize(ids) > config.context)
     throw Error(ErrorCode::bad_input,
                 fmt::format("the text has {} tokens, the model's context is {}", ids.size(), config.context),
                 "shorten it");
+}
+
+void require_head(const ModelConfig& config, const std::string& what) {
+  if (config.head) return;
+  throw Error(ErrorCode::unsupported, fmt::format("this {} has no head that says tokens: {}", config.family, what),
+              "look at what it reads (regard read), at what its embedding depends on (regard why), or use a model with "
+              "a language-model head");
+}
+
+void require_left_to_right(const ModelConfig& config, const std::string& what) {
+  if (config.causal) return;
+  throw Error(
+      ErrorCode::unsupported,
+      fmt::format("{} reads both ways and says what is missing, not what comes next: {}", config.family, what),
+      "regard logits shows the words for a mask token; to continue a text take a model that reads left to right");
 }
 
 ModelSummary summary(const std::string& name, const ModelConfig& config, const std::filesystem::path& path) {

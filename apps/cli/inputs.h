@@ -23,6 +23,11 @@ std::vector<std::int32_t> prompt_ids(const Options& options, const Tokenizer& to
 // Error{bad_input} for no tokens at all, or more than the model's context takes.
 void check_length(const std::vector<std::int32_t>& ids, const ModelConfig& config);
 
+// What a model without a head, or one that reads both ways, cannot do. Error{unsupported}; `what`: "a text cannot be
+// continued".
+void require_head(const ModelConfig& config, const std::string& what);
+void require_left_to_right(const ModelConfig& config, const std::string& what);
+
 // `path` as a file of its own: what locate() made of the name.
 ModelSummary summary(const std::string& name, const ModelConfig& config, const std::filesystem::path& path);
 

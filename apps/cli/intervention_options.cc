@@ -66,21 +66,25 @@ void InterventionOptions::declare_contrast(Arguments& arguments) {
 }
 
 void InterventionOptions::declare_metric(Arguments& arguments) {
-  arguments.text("--metric", metric, "METRIC",
-                 "what to measure: logit T, logprob T, diff T T, prob, rank, kl, tvd or jsd; T is an id or ' text' "
-                 "(default: diff of the first and second choice)");
+  arguments.text(
+      "--metric", metric, "METRIC",
+      "what to measure: logit T, logprob T, diff T T, prob, rank, kl, tvd or jsd; T is an id or ' text' "
+      "(default: diff of the first and second choice); or cosine TEXT, of the two texts' embeddings (without "
+      "TEXT: with its own before any change; the default where a model has no head)");
   arguments.text("--token", token, "T", "measure logprob T; most words begin with a space: \" Mary\"");
   arguments.text("--against", against, "T", "with --token A: measure diff A T");
   arguments.integer("--at", row, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max(),
-                    "measure after this position instead of the last; -1 counts from the end");
+                    "measure after this position instead of the last; -1 counts from the end; a model that reads both "
+                    "ways is measured in place of its mask token");
 }
 
-Metric InterventionOptions::chosen_metric(const Tokenizer& tokenizer) const {
+Metric InterventionOptions::chosen_metric(const Model& model) const {
+  const Tokenizer& tokenizer = model.tokenizer();
   if (metric && token) throw Error(ErrorCode::usage, "two metrics are given, --metric and --token", "give one of them");
   if (against && !token)
     throw Error(ErrorCode::usage, "--against without --token", "--token A --against B measures diff A B");
   if (metric) return parse_metric(*metric, tokenizer);
-  if (!token) return {};
+  if (!token) return default_metric(model.config());
   if (!against) return {.kind = MetricKind::logprob, .token = parse_token(*token, tokenizer)};
   if (parse_token(*token, tokenizer) == parse_token(*against, tokenizer))
     throw Error(ErrorCode::usage, "--token and --against are the same token", "name two");
@@ -115,13 +119,35 @@ std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_run
 
 ExperimentRequest InterventionOptions::request(const Options& options, const Model& model) const {
   ExperimentRequest request;
-  for (const std::string& edit : edits) request.edits.push_back(parse_edit(edit));
-  request.metric = chosen_metric(model.tokenizer());
-  request.row = row.value_or(-1);
+  request.edits = chosen_edits();
+  request.metric = chosen_metric(model);
+  if (!of_all_rows(request.metric.kind))
+    require_head(model.config(), "--metric \"cosine TEXT\" is what can be measured");
   request.runs = chosen_runs(model);
   request.ids = prompt_ids(options, model.tokenizer());
   check_length(request.ids, model.config());
+  choose_row(request, model);
   return request;
+}
+
+std::vector<Edit> InterventionOptions::chosen_edits() const {
+  std::vector<Edit> chosen;
+  for (const std::string& edit : edits) chosen.push_back(parse_edit(edit));
+  return chosen;
+}
+
+void InterventionOptions::choose_row(ExperimentRequest& request, const Model& model) const {
+  if (of_all_rows(request.metric.kind)) {
+    if (row)
+      throw Error(ErrorCode::usage, "--at with a metric that is about all rows",
+                  "leave --at out, or choose another metric");
+    if (!request.metric.ids.empty()) check_length(request.metric.ids, model.config());
+    return;
+  }
+  request.row = row ? *row : default_row(model, request.ids);
+  const auto contrast = request.runs.find(kContrast);
+  if (!row && !model.config().causal && contrast != request.runs.end())
+    request.contrast_row = default_row(model, contrast->second);
 }
 
 }  // namespace regard::cli

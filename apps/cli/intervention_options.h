@@ -26,10 +26,13 @@ struct InterventionOptions {
   // The prompt, the runs, the edits and the metric, made with the model's tokenizer. Error{usage} for what does not fit
   // together, Error{bad_input} for ids out of range and texts longer than the model's context.
   ExperimentRequest request(const Options& options, const Model& model) const;
+  // The parts of it that reading under edits needs too.
+  std::vector<Edit> chosen_edits() const;
+  std::map<std::string, std::vector<std::int32_t>> chosen_runs(const Model& model) const;
 
  private:
-  Metric chosen_metric(const Tokenizer& tokenizer) const;
-  std::map<std::string, std::vector<std::int32_t>> chosen_runs(const Model& model) const;
+  Metric chosen_metric(const Model& model) const;
+  void choose_row(ExperimentRequest& request, const Model& model) const;
 };
 
 }  // namespace regard::cli

@@ -83,7 +83,8 @@ void generate(const Request& request, const Model& model, const std::vector<std:
               const std::function<void(std::string_view)>& show) {
   const Tokenizer& tokenizer = model.tokenizer();
   ProgressLine progress(request.options.shows_progress());
-  const std::int64_t prompt_tokens = std::ssize(ids), room = model.config().context - prompt_tokens;
+  const std::int64_t prompt_tokens = std::ssize(ids), context = model.config().context;  // 0: any length
+  const std::int64_t room = context > 0 ? context - prompt_tokens : request.most_tokens;
   State state(model.config(), 1, prompt_tokens + std::min(room, request.most_tokens));
   const Stopwatch prefill;
   Tensor<float, 2> resid = feed(model, state, ids, 0, {.progress = &progress, .on_rows = {}});
@@ -113,7 +114,7 @@ void generate(const Request& request, const Model& model, const std::vector<std:
     result.generated.push_back({token, tokenizer.bytes(token)});
     show(result.generated.back().bytes);
     if (step + 1 == request.most_tokens) break;
-    if (state.cache.length(0) == model.config().context) {
+    if (state.cache.length(0) == context) {
       result.stopped = "context";
       break;
     }
@@ -134,6 +135,8 @@ int run_generate(const Words& words) {
   const Options& options = request.options;
   const auto path = locate(options.model_name());
   const Model model = load_model(path, request.most_tokens >= kWorthPacking ? Packing::all : Packing::none);
+  require_left_to_right(model.config(), "a text cannot be continued");
+  require_head(model.config(), "a text cannot be continued");
   const std::vector<std::int32_t> ids = prompt(request, model.tokenizer());
   check_length(ids, model.config());
 

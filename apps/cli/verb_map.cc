@@ -105,11 +105,12 @@ int run_map(const Words& words) {
   const MapRequest request = cli::request(choice, model.config(), std::ssize(ids));
 
   const double share = static_cast<double>(request.layer + 1) / static_cast<double>(model.config().layers);
-  const double seconds = share * estimated_seconds(model, {}, request.rectangle.row_end);
+  const std::int64_t rows = model.config().causal ? request.rectangle.row_end : std::ssize(ids);
+  const double seconds = share * estimated_seconds(model, {}, rows);
   if (seconds >= kLongSeconds)
     remark(options, fmt::format("regard: reading {} tokens in {} layers takes about {:.0f} s and {} beside the file",
-                                request.rectangle.row_end, request.layer + 1, seconds,
-                                human_bytes(bytes_needed(request, model.config()))));
+                                rows, request.layer + 1, seconds,
+                                human_bytes(bytes_needed(request, model.config(), std::ssize(ids)))));
   ProgressLine progress(options.shows_progress());
   InterruptTap watch;
   const auto start = std::chrono::steady_clock::now();

@@ -12,6 +12,7 @@ namespace regard::cli {
 namespace {
 
 std::vector<Candidate> candidates(const Tokenizer& tokenizer, const std::vector<float>& logits, std::int64_t top) {
+  if (logits.empty()) return {};  // a model without a head
   return best_candidates(tokenizer, logits, log_sum_exp(logits.data(), std::ssize(logits)), top);
 }
 
@@ -54,7 +55,7 @@ int run_patch(const Words& words) {
   const Experiment experiment(model, std::move(request), false, &progress);
   PatchReport report{.model = summary(options.model_name(), model.config(), path),
                      .tokens = token_pieces(model.tokenizer(), experiment.ids()),
-                     .row = experiment.row(),
+                     .row = experiment.measure().of_all_rows() ? -1 : experiment.row(),
                      .by = measured_by(experiment.measure().metric(), model.tokenizer()),
                      .edits = {},
                      .receivers = receivers,

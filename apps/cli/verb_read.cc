@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -5,7 +7,10 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "interrupt_tap.h"
+#include "intervention/edit_tap.h"
 #include "intervention/metric.h"
+#include "intervention/prepared_edits.h"
+#include "intervention_options.h"
 #include "kernels/softmax.h"
 #include "model/forward.h"
 #include "model/taps.h"
@@ -28,6 +33,7 @@ constexpr double kLongSeconds = 5;  // what takes longer is announced
 
 struct Choice {
   Options options;
+  InterventionOptions intervention;
   std::optional<std::string> layers, heads, rows, statistics, groups, token, against;
   std::optional<std::int64_t> top;
   bool resid = false;
@@ -51,7 +57,9 @@ bool parse(Choice& choice, const Words& words) {
   options.declare_text(arguments);
   arguments.text("--layers", choice.layers, "LIST", "default: all");
   arguments.text("--heads", choice.heads, "LIST", "default: all");
-  arguments.text("--rows", choice.rows, "LIST", "the positions whose reads are shown (default: the last)");
+  arguments.text("--rows", choice.rows, "LIST",
+                 "the positions whose reads are shown (default: the last; the mask token's of a model that reads both "
+                 "ways)");
   arguments.text("--stats", choice.statistics, "A,B,C",
                  "of those below, or all (default: lse,entropy,column_sum,weights,top)");
   arguments.integer("--top", choice.top, 1, INT32_MAX,
@@ -61,6 +69,8 @@ bool parse(Choice& choice, const Words& words) {
                  "for --stats direct: of which token's logit (default: each row's first choice)");
   arguments.text("--against", choice.against, "ID|' text'", "less that of another token");
   arguments.flag("--resid", choice.resid, "also the residual of the rows, at every layer");
+  choice.intervention.declare_edits(arguments);
+  choice.intervention.declare_contrast(arguments);
   options.declare_output(arguments, {".json", ".npz", ".csv", ".svg", ".html"});
   options.declare_machine(arguments);
   return options.parse(arguments, words);
@@ -95,24 +105,40 @@ struct Plan {
 
 std::vector<Statistic> asked_for(const Choice& choice, const ModelConfig& config) {
   const std::vector<Statistic> asked = parse_statistics(*choice.statistics, &config);
-  std::string unknown;
   for (const Statistic statistic : parse_statistics(*choice.statistics))
     if (std::find(asked.begin(), asked.end(), statistic) == asked.end())
-      unknown += (unknown.empty() ? "" : ", ") + std::string(info(statistic).name);
-  if (!unknown.empty())
-    remark(choice.options, fmt::format("regard: {} of the family {} are not known and left out: a norm joins what its "
-                                       "heads add",
-                                       unknown, config.family));
+      remark(choice.options, fmt::format("regard: {} of the family {} is not known and left out: {}",
+                                         info(statistic).name, config.family, why_not(statistic, config)));
   return asked;
 }
 
-Plan plan(const Choice& choice, const Model& model, std::int64_t tokens) {
+// The rows asked for; empty: the last one.
+std::vector<std::int64_t> chosen_rows(const Choice& choice, const Model& model, std::span<const std::int32_t> ids) {
+  if (choice.rows || model.config().causal) return chosen(choice.rows, std::ssize(ids), "row");
+  const std::vector<std::int64_t> masked = mask_rows(model, ids);
+  if (!masked.empty())
+    remark(choice.options, fmt::format("regard: shown is what the mask token read, position {}; --rows chooses others",
+                                       fmt::join(masked, ", ")));
+  return masked;
+}
+
+// What an edit of the residual leaves of a statistic.
+void check_edits(std::span<const Edit> edits, const ReadingRequest& request) {
+  for (const Edit& edit : edits)
+    if (request.has(Statistic::direct) && (edit.site == EditSite::resid_pre || edit.site == EditSite::resid_post))
+      throw Error(ErrorCode::usage,
+                  fmt::format("direct effects under '{}': the residual is then no sum of its parts", to_string(edit)),
+                  "leave direct out of --stats, or edit attn_out and mlp_out");
+}
+
+Plan plan(const Choice& choice, const Model& model, std::span<const std::int32_t> ids) {
   const ModelConfig& config = model.config();
+  const auto tokens = std::ssize(ids);
   Plan plan;
   ReadingRequest& request = plan.request;
   request.layers = chosen(choice.layers, config.layers, "layer");
   request.heads = chosen(choice.heads, config.heads, "head");
-  request.rows = chosen(choice.rows, tokens, "row");
+  request.rows = chosen_rows(choice, model, ids);
   if (choice.statistics) request.statistics = asked_for(choice, config);
   if (choice.groups) request.groups = groups(*choice.groups, tokens);
   if (choice.top && !request.has(Statistic::top) && !request.has(Statistic::lens))
@@ -158,8 +184,8 @@ void announce(const Options& options, const Model& model, const ReadingRequest& 
   const double seconds = estimated_seconds(model, request, tokens);
   if (seconds < kLongSeconds) return;
   const std::int64_t cache = KeyValueCache::bytes_for(model.config(), tokens);
-  const std::int64_t work =
-      bytes_needed(request, model.config(), tokens) + scratch_bytes(model.config(), FeedOptions{}.chunk);
+  const std::int64_t at_once = model.config().causal ? std::min(tokens, FeedOptions{}.chunk) : tokens;
+  const std::int64_t work = bytes_needed(request, model.config(), tokens) + scratch_bytes(model.config(), at_once);
   remark(options,
          fmt::format("regard: reading {} tokens takes about {:.0f} s and {} beside the file ({} cache, {} work)",
                      tokens, seconds, human_bytes(cache + work), human_bytes(cache), human_bytes(work)));
@@ -176,31 +202,51 @@ int run_read(const Words& words) {
   const std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
   check_length(ids, model.config());
   const auto tokens = std::ssize(ids);
-  const Plan plan = cli::plan(choice, model, tokens);
+  const Plan plan = cli::plan(choice, model, ids);
+  const std::vector<Edit> edits = choice.intervention.chosen_edits();
+  check_edits(edits, plan.request);
+  const auto runs = choice.intervention.chosen_runs(model);
+  if (edits.empty() && !runs.empty())
+    throw Error(ErrorCode::usage, "another text is given, but no --edit that takes values from it", "add --edit EDIT");
   announce(options, model, plan.request, tokens);
 
   ProgressLine progress(options.shows_progress());
   const auto start = std::chrono::steady_clock::now();
+  const PreparedEdits prepared(model, ids, runs, edits, &progress);
+  EditTap edit_tap(model.config(), {std::span<const Cells>(prepared.cells())});
   State state(model.config(), 1, tokens);
   ReadingTap reading(model, plan.request, ids);
   InterruptTap watch;
-  Taps tap({&watch, &reading});
-  const auto last = feed(model, state, ids, 0, {.tap = &tap, .progress = &progress, .on_rows = {}});
-  Tensor<float, 2> scores({1, model.config().vocabulary});
-  logits(model, last.view(), scores.view());
+  Taps tap({&watch, &edit_tap, &reading});
+  // Logits: of the last row, or of the first that is shown where rows say what stands in their own place.
+  const std::int64_t next_row = model.config().causal ? tokens - 1 : plan.request.rows.front();
+  Tensor<float, 2> at_row({1, model.config().width});
+  feed(model, state, ids, 0,
+       {.tap = &tap, .progress = &progress, .on_rows = [&](std::int64_t first, View<const float, 2> resid) {
+          if (next_row >= first && next_row < first + resid.shape[0])
+            std::copy_n(&resid(next_row - first, 0), resid.shape[1], at_row.data());
+        }});
+  const std::vector<Receipt> receipts = edit_tap.receipts()[0];  // before any layer runs again
   ReadResult result{.model = summary(options.model_name(), model.config(), path),
                     .tokens = token_pieces(model.tokenizer(), ids),
-                    .reading = reading.finish(&state, &watch),
+                    .reading = reading.finish(&state, &watch, edits.empty() ? nullptr : &edit_tap),
                     .asked = plan.asked,
-                    .next = best_candidates(model.tokenizer(), {scores.data(), static_cast<std::size_t>(scores.size())},
-                                            log_sum_exp(scores.data(), scores.size()), kCandidates),
+                    .next = {},
+                    .next_row = next_row,
                     .sink = {}};
+  for (std::size_t e = 0; e < edits.size(); ++e) result.edits.emplace_back(to_string(edits[e]), receipts[e]);
+  if (model.config().head) {
+    Tensor<float, 2> scores({1, model.config().vocabulary});
+    logits(model, at_row.view(), scores.view());
+    result.next = best_candidates(model.tokenizer(), {scores.data(), static_cast<std::size_t>(scores.size())},
+                                  log_sum_exp(scores.data(), scores.size()), kCandidates);
+  }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.tokens_per_second = static_cast<double>(tokens) / result.seconds;
   model.checkpoint().check_intact();
   progress.clear();
   result.bytes_of = named_tokens(result.reading, model.tokenizer());
-  result.sink = find_sink(result.reading.column_sum.view());
+  result.sink = find_sink(result.reading.column_sum.view(), model.config(), result.reading.request.layers);
 
   constexpr int kFileColumns = 100;
   const auto drawn = [&] {

@@ -57,7 +57,7 @@ bool parse(Choice& choice, const Words& words) {
 
 // Everything that decides the results, and nothing that does not (threads, targets, batches).
 std::string fingerprint(const Choice& choice, const ExperimentRequest& request, const SweepReport& report,
-                        const std::filesystem::path& path) {
+                        const std::vector<std::string>& files) {
   Sha256 sum;
   const auto add = [&](const std::string& text) {
     const std::uint64_t size = text.size();
@@ -68,10 +68,12 @@ std::string fingerprint(const Choice& choice, const ExperimentRequest& request, 
     add(std::string(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(std::int32_t)));
   };
   add(version());
-  add(fmt::format("{} {} {}", std::filesystem::weakly_canonical(path).string(), std::filesystem::file_size(path),
-                  std::filesystem::last_write_time(path).time_since_epoch().count()));
+  for (const std::string& file : files)
+    add(fmt::format("{} {} {}", std::filesystem::weakly_canonical(file).string(), std::filesystem::file_size(file),
+                    std::filesystem::last_write_time(file).time_since_epoch().count()));
   add(fmt::format("{} {} {}", static_cast<int>(report.by.metric.kind), report.by.metric.token,
                   report.by.metric.against));
+  add_ids(report.by.metric.ids);
   add(fmt::format("{} {}", report.row, choice.full));
   add_ids(request.ids);
   for (const auto& [name, ids] : request.runs) {
@@ -104,9 +106,11 @@ double passes(const std::vector<Cells>& cells, const Experiment& experiment) {
     layer = std::min(layer, c.layers.front());
     row = std::min(row, c.positions.front());
   }
-  const auto L = static_cast<double>(experiment.model().config().layers);
-  return (L - static_cast<double>(layer)) / L * std::max(0.0, static_cast<double>(experiment.row() + 1 - row)) /
-         static_cast<double>(experiment.tokens());
+  const ModelConfig& config = experiment.model().config();
+  const auto L = static_cast<double>(config.layers), T = static_cast<double>(experiment.tokens());
+  const double end = experiment.measure().of_all_rows() ? T : static_cast<double>(experiment.row() + 1);
+  const double rows = config.causal ? std::max(0.0, end - static_cast<double>(row)) : T;
+  return (L - static_cast<double>(layer)) / L * rows / T;
 }
 
 }  // namespace
@@ -143,7 +147,7 @@ int run_sweep(const Words& words) {
   SweepReport report{
       .model = summary(options.model_name(), model.config(), path),
       .tokens = token_pieces(model.tokenizer(), request.ids),
-      .row = experiment.row(),
+      .row = experiment.measure().of_all_rows() ? -1 : experiment.row(),
       .by = measured_by(experiment.measure().metric(), model.tokenizer()),
       .base = experiment.measure().base(),
       .edits = {},
@@ -162,9 +166,9 @@ int run_sweep(const Words& words) {
     for (std::size_t e = 0; e < result.receipts.size(); ++e) report.receipts[e] += result.receipts[e];
   };
   if (!options.outputs.empty()) {
-    journal =
-        std::make_unique<SweepJournal>(options.outputs[0] + ".partial", fingerprint(choice, request, report, path),
-                                       plan.count(), std::ssize(request.edits));
+    journal = std::make_unique<SweepJournal>(options.outputs[0] + ".partial",
+                                             fingerprint(choice, request, report, model.checkpoint().files),
+                                             plan.count(), std::ssize(request.edits));
     for (const WhatIfResult& result : journal->done()) take(result);
     if (!journal->done().empty())
       remark(options, fmt::format("regard: {} of {} what-ifs were done before", grouped(std::ssize(journal->done())),

@@ -26,11 +26,16 @@ constexpr std::int64_t kCandidates = 5;
 
 // Rows that pass through a whole layer's products for all what-ifs, in units of rows through the whole model.
 double passes(const WhyRequest& request, const ModelConfig& config, std::int64_t row) {
-  const auto before = static_cast<double>(row), seen = before + 1;
-  double rows = before + before * seen / 2;  // hide from the last; from all later ones
+  const auto tokens = static_cast<double>(request.ids.size());
+  const bool all = of_all_rows(request.metric.kind);
+  const auto before = all ? tokens - 1 : static_cast<double>(row), seen = before + 1;
+  double rows = (all ? 0 : before) + before * seen / 2;  // hide from the last; from all later ones
   if (!request.contrast.empty()) rows += 3 * seen * (seen + 1) / 2;
+  if (!config.causal)  // every row passes each time
+    rows = ((all ? 1 : 2) * tokens + (request.contrast.empty() ? 0 : 3 * tokens)) * tokens;
   // A head of layer l needs the layers from l on: half of them, on average.
-  if (request.heads) rows += static_cast<double>(config.heads * (config.layers + 1)) / 2 * seen;
+  if (request.heads)
+    rows += static_cast<double>(config.heads * (config.layers + 1)) / 2 * (config.causal ? seen : tokens);
   return rows;
 }
 
@@ -60,7 +65,9 @@ void read_clean_run(const Model& model, const WhyRequest& request, Progress& pro
           if (row >= first && row < first + resid.shape[0])
             std::copy_n(&resid(row - first, 0), resid.shape[1], at_row.data());
         }});
-  report.sink = find_sink(reading.finish().column_sum.view());
+  const Reading read = reading.finish();
+  report.sink = find_sink(read.column_sum.view(), model.config(), read.request.layers);
+  if (row < 0) return;  // nothing is said at any one row
   std::vector<float> scores(static_cast<std::size_t>(model.config().vocabulary));
   logits(model, at_row.view(), View<float, 2>(scores.data(), {1, std::ssize(scores)}));
   report.next = best_candidates(model.tokenizer(), scores, log_sum_exp(scores.data(), std::ssize(scores)), kCandidates);
@@ -90,7 +97,11 @@ int run_why(const Words& words) {
   ExperimentRequest experiment = intervention.request(options, model);
   experiment.sites = Sweep::sites();
   const std::int64_t bytes = Experiment::bytes_needed(model.config(), experiment);
-  WhyRequest request{.ids = experiment.ids, .contrast = {}, .metric = experiment.metric, .row = experiment.row};
+  WhyRequest request{.ids = experiment.ids,
+                     .contrast = {},
+                     .metric = experiment.metric,
+                     .row = experiment.row,
+                     .contrast_row = experiment.contrast_row};
   if (const auto contrast = experiment.runs.find("contrast"); contrast != experiment.runs.end())
     request.contrast = contrast->second;
   request.heads = !no_heads;

@@ -1,12 +1,16 @@
 #include "intervention/cells.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "model/visible_keys.h"
 #include "reading/selection.h"
 #include "tensor/error.h"
 
 namespace regard {
 namespace {
+
+constexpr std::int64_t kAnyLength = std::numeric_limits<std::int64_t>::max();
 
 std::vector<std::int64_t> chosen(const Edit& edit, Selector selector, std::int64_t count) {
   const auto& text = edit.at(selector);
@@ -46,8 +50,15 @@ const Run& run_of(const Edit& edit, const Runs& runs) {
 }
 
 // A patch takes the value at the same place; in a run of another length that must be a place somebody chose.
-void check_positions(const Edit& edit, const Cells& cells, std::int64_t tokens, const Run& run) {
+void check_positions(const Edit& edit, const Cells& cells, const ModelConfig& config, std::int64_t tokens,
+                     const Run& run) {
   if (edit.action != Action::patch || run.tokens == tokens) return;
+  if (edit.site == EditSite::pattern && !config.causal)  // its rows read to the end of the text, wherever that is
+    throw Error(ErrorCode::usage,
+                fmt::format("edit '{}': the run '{}' has {} tokens and this one {}, and every row of {} reads the "
+                            "whole text: there is no place for its weights",
+                            to_string(edit), edit.from, run.tokens, tokens, config.family),
+                "choose a text of as many tokens");
   const Selector selector = has(edit.site, Selector::row) ? Selector::row : Selector::key;
   const auto& text = edit.at(selector);
   // "*", ":" and "3:" leave open how many there are.
@@ -90,18 +101,16 @@ Site site_of(EditSite site) {
   return Site::pattern;
 }
 
-std::int64_t first_visible(const ModelConfig& config, std::int64_t layer, std::int64_t row) {
-  return config.window[layer] > 0 ? std::max<std::int64_t>(0, row + 1 - config.window[layer]) : 0;
-}
-
 std::int64_t Cells::matched(const ModelConfig& config) const {
   const std::int64_t per_layer = std::ssize(heads) * std::ssize(positions);
   if (site != EditSite::edge) return std::ssize(layers) * per_layer;
   std::int64_t edges = 0;
   for (const std::int64_t layer : layers)
-    for (const std::int64_t row : positions)
-      edges += std::upper_bound(keys.begin(), keys.end(), row) -
-               std::lower_bound(keys.begin(), keys.end(), first_visible(config, layer, row));
+    for (const std::int64_t row : positions) {
+      const KeyRange visible = visible_keys(config, layer, row, kAnyLength);  // keys are those of the text already
+      edges += std::lower_bound(keys.begin(), keys.end(), visible.end) -
+               std::lower_bound(keys.begin(), keys.end(), visible.begin);
+    }
   return edges * std::ssize(heads);
 }
 
@@ -121,7 +130,7 @@ Cells resolve(const Edit& edit, const ModelConfig& config, const Runs& runs) {
   if (has(edit.site, Selector::kv_head)) cells.heads = chosen(edit, Selector::kv_head, config.kv_heads);
   cells.positions = chosen(edit, has(edit.site, Selector::row) ? Selector::row : Selector::key, tokens);
   if (edit.site == EditSite::edge) cells.keys = chosen(edit, Selector::key, tokens);
-  check_positions(edit, cells, tokens, run);
+  check_positions(edit, cells, config, tokens, run);
   return cells;
 }
 
@@ -139,8 +148,10 @@ void check(std::span<const Edit> edits, std::span<const Cells> cells, const Mode
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].matched(config) == 0)
       throw Error(ErrorCode::usage, fmt::format("edit '{}' matches nothing", to_string(edits[i])),
-                  "a row reads itself and what comes before it, in layers with a window only the last of that: the "
-                  "mask hides these edges already");
+                  config.causal ? "a row reads itself and what comes before it, in layers with a window only the last "
+                                  "of that: the mask hides these edges already"
+                                : "a row reads the whole text, in layers with a window only what is near: the mask "
+                                  "hides these edges already");
     for (std::size_t j = 0; j < i; ++j)
       if (overlap(cells[i], cells[j]))
         throw Error(ErrorCode::usage,

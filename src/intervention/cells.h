@@ -23,14 +23,13 @@ struct Cells {
   // or the positions whose k and v they are. keys: of edges only.
   std::vector<std::int64_t> layers, heads, positions, keys;
 
-  // What its cells count as: (layer, head, row, visible key) for edges, (layer, head, position) else.
+  // What its cells count as: (layer, head, row, visible key) for edges, (layer, head, position) else. Visible is what
+  // the layer's mask leaves: model/visible_keys.h.
   std::int64_t matched(const ModelConfig& config) const;
 };
 
 // The site of the model that is written (not for edge and pattern).
 Site site_of(EditSite site);
-// Keys that a row may see by causality and the layer's window: [begin, row + 1).
-std::int64_t first_visible(const ModelConfig& config, std::int64_t layer, std::int64_t row);
 
 // Errors, all Error{usage}: an index that is not there, a run that has no such name or position. Does not ask whether
 // anything matched.

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "intervention/permutation.h"
+#include "model/visible_keys.h"
 #include "tensor/error.h"
 
 namespace regard {
@@ -80,7 +81,8 @@ std::span<const EdgeEdit> EditTap::edges(std::int64_t layer, std::span<const Row
   if (!any(EditSite::edge, layer)) return {};
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto edits = edits_[rows[r].sequence];
-    const std::int64_t row = rows[r].position, first = first_visible(config_, layer, row);
+    const std::int64_t row = rows[r].position;
+    const KeyRange visible = visible_keys(config_, layer, row, std::numeric_limits<std::int64_t>::max());
     const std::size_t begin = edges_.size();
     for (std::size_t e = 0; e < edits.size(); ++e) {
       const Cells& cells = edits[e];
@@ -88,8 +90,8 @@ std::span<const EdgeEdit> EditTap::edges(std::int64_t layer, std::span<const Row
       const float add = cells.action == Action::block ? -std::numeric_limits<float>::infinity()
                                                       : static_cast<float>(std::log(static_cast<double>(cells.by)));
       Receipt& receipt = receipts_[rows[r].sequence][e];
-      const auto low = std::lower_bound(cells.keys.begin(), cells.keys.end(), first);
-      const auto high = std::upper_bound(low, cells.keys.end(), row);
+      const auto low = std::lower_bound(cells.keys.begin(), cells.keys.end(), visible.begin);
+      const auto high = std::lower_bound(low, cells.keys.end(), visible.end);
       receipt.passed += (high - low) * std::ssize(cells.heads);
       if (add != 0) receipt.changed += (high - low) * std::ssize(cells.heads);
       for (const std::int64_t head : cells.heads) {
@@ -147,15 +149,17 @@ Substitute EditTap::substitute(const Cells& cells, std::int64_t layer, std::int6
     if (problem.mask.bias.data != nullptr)
       throw Error(ErrorCode::unsupported,
                   fmt::format("patterns of {} cannot be permuted: their scores hang on the distance", config_.family));
-    const std::int64_t row = all[rows[0]].position, begin = first_visible(config_, layer, row);
+    const std::int64_t row = all[rows[0]].position;
+    const KeyRange visible = visible_keys(config_, layer, row, sequence.length);
     Substitute made = unchanged(problem, h, std::move(rows));
-    const auto order = permutation(cells.seed, layer, head, row, row + 1 - begin);
+    const auto order = permutation(cells.seed, layer, head, row, visible.end - visible.begin);
     const OneHeadRows keys = std::move(made.k);
     made.k.rows = keys.rows;
     made.k.rows.page_rows = 1;
     const Rows from = keys.view();
     for (std::int64_t j = 0; j < sequence.length; ++j)
-      made.k.pages.push_back(from.row(j < begin || j > row ? j : begin + order[j - begin]));
+      made.k.pages.push_back(
+          from.row(j < visible.begin || j >= visible.end ? j : visible.begin + order[j - visible.begin]));
     return made;
   }
   if (cells.action != Action::uniform)

@@ -1,9 +1,11 @@
 #include "intervention/experiment.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "intervention/sweep.h"
 #include "model/forward.h"
+#include "model/visible_keys.h"
 #include "reading/selection.h"
 #include "tensor/error.h"
 
@@ -39,7 +41,7 @@ Experiment::Experiment(const Model& model, ExperimentRequest request, bool parti
   }
   // The last row stands for the last row of each text, any other for itself.
   if (const auto contrast = runs_.find("contrast"); contrast != runs_.end()) {
-    contrast_row_ = request_.row == -1 ? contrast->second.tokens - 1 : row_;
+    contrast_row_ = request_.contrast_row.value_or(request_.row == -1 ? contrast->second.tokens - 1 : row_);
     if (contrast_row_ >= contrast->second.tokens)
       throw Error(ErrorCode::usage,
                   fmt::format("the contrast has no position {}: it has {} tokens", row_, contrast->second.tokens),
@@ -53,8 +55,7 @@ Experiment::Experiment(const Model& model, ExperimentRequest request, bool parti
     const std::vector<std::int32_t>& ids = name == kClean ? request_.ids : request_.runs.at(name);
     runs_[name].record = &records_.try_emplace(name, model, ids, sites, progress).first->second;
   }
-  measure_.emplace(model, request_.metric,
-                   std::span(&clean().final_resid()(row_, 0), static_cast<std::size_t>(config.width)));
+  measure_.emplace(model, request_.metric, clean().final_resid(), row_);
 }
 
 std::vector<Cells> Experiment::resolve(std::span<const Edit> edits) const {
@@ -67,6 +68,7 @@ std::optional<double> Experiment::contrast() const {
   const auto found = records_.find("contrast");
   if (found == records_.end()) return {};
   const View<const float, 2> resid = found->second.final_resid();
+  if (measure_->of_all_rows()) return measure_->of_text(resid);
   return measure_->of(resid.slice(contrast_row_, contrast_row_ + 1))[0];
 }
 
@@ -105,11 +107,12 @@ std::vector<Cells> kept_heads(const Experiment& experiment, std::span<const Cell
     if (!keys && !has(cells.site, Selector::head)) continue;
     for (const std::int64_t layer : cells.layers)
       for (const std::int64_t head : cells.heads)
-        for (const std::int64_t position : keys ? std::span(cells.positions).first(1) : std::span(cells.positions)) {
+        for (const std::int64_t position : cells.positions) {
           if (!keys) write(layer, head, position);
-          // All heads of the group, in all rows that may read the first of the keys.
+          // All heads of the group, in all rows that may read it.
+          const KeyRange readers = rows_that_see(c, layer, position, T);
           for (std::int64_t h = head * group; keys && h < (head + 1) * group; ++h)
-            for (std::int64_t row = position; row < T; ++row) write(layer, h, row);
+            for (std::int64_t row = readers.begin; row < readers.end; ++row) write(layer, h, row);
         }
   }
   for (const Cells& cells : experiment.resolve(experiment.receivers())) {
@@ -172,8 +175,12 @@ PatchResult patch(const Experiment& experiment, Progress* progress) {
   (sent ? result.received : result.receipts) = run.result.receipts;
   result.edited = run.result.value;
   if (about_weights) result.pattern = distance.result();
-  logits(model, run.resid.view(), View<float, 2>(result.after.data(), {1, std::ssize(result.after)}));
-  result.divergence = divergence(result.before, result.after);
+  if (model.config().head) {
+    logits(model, run.resid.view(), View<float, 2>(result.after.data(), {1, std::ssize(result.after)}));
+    result.divergence = divergence(result.before, result.after);
+  } else {
+    result.divergence = {std::nan(""), std::nan(""), std::nan("")};
+  }
   if (result.contrast && *result.contrast != result.base)
     result.recovery = (result.edited - *result.contrast) / (result.base - *result.contrast);
   return result;

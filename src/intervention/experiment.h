@@ -22,7 +22,9 @@ struct ExperimentRequest {
   std::map<std::string, std::vector<std::int32_t>> runs;  // by name; "contrast" is the one that recovery is about
   std::vector<Edit> edits;
   Metric metric;
-  std::int64_t row = -1;      // where the metric is measured; negative counts from the end
+  std::int64_t row = -1;  // where logits are looked at; negative counts from the end
+  // The same in the contrast; left out: at its last row when `row` is -1, else at the same one.
+  std::optional<std::int64_t> contrast_row = {};
   std::set<Site> sites = {};  // of the clean run, beside those that the edits need
   // Path patching (Wang et al. 2022; Goldowsky-Dill et al. 2023): what the edits change reaches the answer only through
   // these, "SITE selectors" ("q layer=9 head=9 row=-1"). Empty: by every way.
@@ -46,8 +48,7 @@ class Experiment {
   const Runs& runs() const { return runs_; }
   const RunRecord& clean() const { return records_.at(kClean); }
   const Measure& measure() const { return *measure_; }
-  // The metric of the contrast run, at the same row; at its own last one when the row asked for was -1. Nothing
-  // without.
+  // The metric of the contrast run. Nothing without.
   std::optional<double> contrast() const;
   std::vector<Cells> resolve(std::span<const Edit> edits) const;
 
@@ -68,10 +69,10 @@ struct PatchResult {
   double base = 0, edited = 0;
   std::optional<double> contrast, recovery;  // recovery = (edited - contrast) / (base - contrast)
   std::vector<Receipt> receipts;             // of each edit
-  std::vector<float> before, after;          // logits [V] at the metric's row
+  std::vector<float> before, after;          // logits [V] at the row; empty without a head
   std::vector<Receipt> received;             // of each receiver
   std::optional<PatternDistance> pattern;    // of the weights, where edits are about them
-  Divergence divergence;                     // of the two distributions
+  Divergence divergence;                     // of the two distributions; NaN without a head
 };
 // With receivers: the edits run while every head that they do not write keeps the clean run's z (the feed-forward
 // layers run on), and what the receivers then hold is all that is changed in a second run.

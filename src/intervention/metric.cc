@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "intervention/embedding.h"
 #include "kernels/activation.h"
 #include "kernels/softmax.h"
 #include "model/forward.h"
@@ -16,10 +18,23 @@
 namespace regard {
 namespace {
 
-constexpr std::array<std::string_view, 8> kNames = {"logit", "logprob", "diff", "prob", "rank", "kl", "tvd", "jsd"};
+constexpr std::array<std::string_view, 9> kNames = {"logit", "logprob", "diff", "prob",  "rank",
+                                                    "kl",    "tvd",     "jsd",  "cosine"};
 constexpr std::int64_t kRows = 64;  // whole rows of logits that live at a time
 
-int tokens_of(MetricKind kind) { return kind == MetricKind::diff ? 2 : kind >= MetricKind::kl ? 0 : 1; }
+int tokens_of(MetricKind kind) {
+  return kind == MetricKind::diff ? 2 : is_divergence(kind) || of_all_rows(kind) ? 0 : 1;
+}
+
+// What follows the word "cosine", without quotes round the whole.
+Metric cosine_of(std::string_view text, const Tokenizer& tokenizer) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  if (text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
+    text = text.substr(1, text.size() - 2);
+  Metric metric{.kind = MetricKind::cosine, .ids = {}, .text = std::string(text)};
+  if (!text.empty()) metric.ids = tokenizer.encode_ids(text);
+  return metric;
+}
 
 // Words, of which quoted ones may hold spaces. The quotes stay, so that '12' is a text and 12 an id.
 std::vector<std::string> words_of(std::string_view text) {
@@ -73,6 +88,37 @@ std::int32_t by_text(std::string_view text, const Tokenizer& tokenizer) {
 
 }  // namespace
 
+bool is_divergence(MetricKind kind) {
+  return kind == MetricKind::kl || kind == MetricKind::tvd || kind == MetricKind::jsd;
+}
+
+bool of_all_rows(MetricKind kind) { return kind == MetricKind::cosine; }
+
+Metric default_metric(const ModelConfig& config) {
+  return {.kind = config.head ? MetricKind::diff : MetricKind::cosine};
+}
+
+std::vector<std::int64_t> mask_rows(const Model& model, std::span<const std::int32_t> ids) {
+  std::vector<std::int64_t> rows;
+  const std::optional<std::int32_t> mask = model.tokenizer().mask();
+  for (std::int64_t i = 0; mask && i < std::ssize(ids); ++i)
+    if (ids[i] == *mask) rows.push_back(i);
+  return rows;
+}
+
+std::int64_t default_row(const Model& model, std::span<const std::int32_t> ids) {
+  if (model.config().causal) return -1;
+  const std::vector<std::int64_t> rows = mask_rows(model, ids);
+  if (rows.size() == 1) return rows[0];
+  const std::optional<std::int32_t> mask = model.tokenizer().mask();
+  const std::string name = mask ? display(model.tokenizer().bytes(*mask)) : "a mask token";
+  throw Error(ErrorCode::usage,
+              fmt::format("{} reads both ways, and the text has {} {}: it is not clear where to measure",
+                          model.config().family, rows.empty() ? "no" : std::to_string(rows.size()), name),
+              "choose a row with --at, or write the mask token once where a word is missing; --metric \"cosine TEXT\" "
+              "measures the whole text");
+}
+
 std::int32_t parse_token(std::string_view text, const Tokenizer& tokenizer) {
   const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front();
   if (quoted) return by_text(text.substr(1, text.size() - 2), tokenizer);
@@ -81,6 +127,7 @@ std::int32_t parse_token(std::string_view text, const Tokenizer& tokenizer) {
 }
 
 Metric parse_metric(std::string_view text, const Tokenizer& tokenizer) {
+  if (text == "cosine" || text.starts_with("cosine ")) return cosine_of(text.substr(6), tokenizer);
   const std::vector<std::string> words = words_of(text);
   const auto found = words.empty() ? kNames.end() : std::find(kNames.begin(), kNames.end(), words[0]);
   if (found == kNames.end()) {
@@ -110,13 +157,27 @@ std::string to_string(const Metric& metric, const Tokenizer& tokenizer) {
   const auto token = [&](std::int32_t id) { return fmt::format(" '{}'", display(tokenizer.bytes(id))); };
   if (tokens_of(metric.kind) > 0) text += token(metric.token);
   if (tokens_of(metric.kind) > 1) text += token(metric.against);
+  if (!metric.text.empty()) text += fmt::format(" '{}'", display(metric.text));
   return text;
 }
 
-Measure::Measure(const Model& model, Metric metric, std::span<const float> clean)
-    : model_(model), metric_(metric), clean_(static_cast<std::size_t>(model.config().vocabulary)) {
+Measure::Measure(const Model& model, Metric metric, View<const float, 2> clean, std::int64_t row)
+    : model_(model), metric_(std::move(metric)) {
   const std::int64_t V = model.config().vocabulary;
-  logits(model, View<const float, 2>(clean.data(), {1, model.config().width}), View<float, 2>(clean_.data(), {1, V}));
+  if (model.config().head) {
+    clean_.resize(static_cast<std::size_t>(V));
+    logits(model, clean.slice(row, row + 1), View<float, 2>(clean_.data(), {1, V}));
+  } else if (!of_all_rows()) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{} has no head that says tokens, so {} cannot be measured", model.config().family,
+                            kNames[static_cast<std::size_t>(metric_.kind)]),
+                "measure --metric \"cosine TEXT\", how near the text's embedding is to another's");
+  }
+  if (of_all_rows()) {
+    embedding_ = metric_.ids.empty() ? embedding(model, clean) : embedding_of(model, metric_.ids);
+    base_ = of_text(clean);
+    return;
+  }
   // The first and second choice; lowest id among equals.
   const auto first = std::max_element(clean_.begin(), clean_.end()) - clean_.begin();
   if (metric_.token < 0) metric_.token = static_cast<std::int32_t>(first);
@@ -155,9 +216,13 @@ double Measure::of_logits(std::span<const float> x) const {
       return divergence(clean_, x).tvd;
     case MetricKind::jsd:
       return divergence(clean_, x).jsd;
+    case MetricKind::cosine:  // not of logits
+      break;
   }
   return 0;
 }
+
+double Measure::of_text(View<const float, 2> resid) const { return cosine(embedding(model_, resid), embedding_); }
 
 std::vector<double> Measure::of(View<const float, 2> resid) const {
   const ModelConfig& config = model_.config();

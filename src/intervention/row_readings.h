@@ -1,7 +1,8 @@
 #pragma once
-// What attention shows of one row, in three ways, as shares of the positions.
+// What attention shows of one row, or of the mean of all rows, in three ways, as shares of the positions.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,8 @@ struct RowReadings {
   std::vector<double> attention, rollout, norm_weighted;  // [T], see intervention/why.h
 };
 
-RowReadings read_row(const Model& model, std::span<const std::int32_t> ids, std::int64_t row);
+// row: nothing: the mean of all rows, for what is measured of all. All three readings are linear in the row's weights
+// before the last norm is taken, so that this costs what a row does.
+RowReadings read_row(const Model& model, std::span<const std::int32_t> ids, std::optional<std::int64_t> row);
 
 }  // namespace regard

@@ -3,8 +3,9 @@
 // fraction of the work:
 //
 //   1. a what-if starts at its first edited layer, from the clean run's residual;
-//   2. only rows that its edits touch, and rows after one that changed, pass;
-//   3. in the last layer only the metric's row goes on, and only the logits that the metric needs are made;
+//   2. only rows that its edits touch, and rows after one that changed, pass (where rows read both ways, all of them
+//      once one has changed);
+//   3. in the last layer only the rows of the metric go on, and only the logits that the metric needs are made;
 //   4. what-ifs pass together, as rows of the same products: the weights are read once for all;
 //   5. keys and values of rows that did not change are the clean run's, seen through a table of pointers;
 //   6. rows before the first whose residual still differs stop passing; a what-if with none ends.
@@ -25,7 +26,7 @@
 namespace regard {
 
 struct SweepOptions {
-  std::int64_t row = -1;           // where the metric is measured; negative counts from the end
+  std::int64_t row = -1;           // where the metric is measured (not for those of all rows); negative: from the end
   std::int64_t batch_rows = 1024;  // rows that pass together: bounds memory, never changes a bit
   Progress* progress = nullptr;    // told what-ifs done
 };
@@ -56,13 +57,13 @@ class Sweep {
   const RunRecord& clean_;
   const Measure& measure_;
   SweepOptions options_;
-  std::int64_t row_;
+  std::int64_t row_, end_;  // where the metric is measured; rows from `end_` on cannot reach it
   State state_;
 };
 
 struct WholeRun {
   WhatIfResult result;
-  Tensor<float, 2> resid;  // [1, C] at the metric's row, after the last block
+  Tensor<float, 2> resid;  // [1, C] at the row asked for, after the last block
 };
 // A what-if with everything computed again from the tokens: what a sweep is compared with. `look`, if given, sees the
 // edited run.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "intervention/row_readings.h"
 #include "intervention/sweep.h"
@@ -26,13 +27,36 @@ struct WhatIf {
   std::int64_t place;
 };
 
+// What of a text the metric can depend on: positions [0, seen), read by rows [0, seen).
+struct Scope {
+  std::int64_t row = 0, seen = 0;  // row: -1 for a metric of all rows
+  bool causal = true;
+
+  Scope(const WhyRequest& request, const ModelConfig& config) : causal(config.causal) {
+    const std::int64_t tokens = std::ssize(request.ids);
+    const bool all = of_all_rows(request.metric.kind);
+    row = all ? -1 : request.row < 0 ? request.row + tokens : request.row;
+    seen = all || !causal ? tokens : row + 1;
+  }
+  bool hides_from_row(std::int64_t s) const { return row >= 0 && s < seen && s != row; }
+  bool hides_from_all(std::int64_t s) const { return causal ? s + 1 < seen : s < seen && seen > 1; }
+  // The rows that may read s and reach the metric, but s itself.
+  std::string other_rows(std::int64_t s) const {
+    std::string rows;
+    if (!causal && s > 0) rows = fmt::format("0:{}", s);
+    if (s + 1 < seen) rows += fmt::format("{}{}:{}", rows.empty() ? "" : ",", s + 1, seen);
+    return rows;
+  }
+};
+
 }  // namespace
 
 std::int64_t what_ifs_of(const WhyRequest& request, const ModelConfig& config) {
+  const Scope scope(request, config);
   const std::int64_t tokens = std::ssize(request.ids);
-  const std::int64_t row = request.row < 0 ? request.row + tokens : request.row;
-  return 2 * std::max<std::int64_t>(0, row) + (request.contrast.empty() ? 0 : 3 * tokens) +
-         (request.heads ? config.layers * config.heads : 0);
+  std::int64_t count = 0;
+  for (std::int64_t s = 0; s < tokens; ++s) count += scope.hides_from_row(s) + scope.hides_from_all(s);
+  return count + (request.contrast.empty() ? 0 : 3 * tokens) + (request.heads ? config.layers * config.heads : 0);
 }
 
 WhyResult why(const Model& model, const WhyRequest& request, Progress* progress) {
@@ -43,6 +67,7 @@ WhyResult why(const Model& model, const WhyRequest& request, Progress* progress)
                            .edits = {},
                            .metric = request.metric,
                            .row = request.row,
+                           .contrast_row = request.contrast_row,
                            .sites = Sweep::sites()};
   if (!request.contrast.empty()) {
     if (std::ssize(request.contrast) != T)
@@ -54,12 +79,14 @@ WhyResult why(const Model& model, const WhyRequest& request, Progress* progress)
   }
   const Experiment experiment(model, std::move(wanted), true, progress);
 
+  const Scope scope(request, config);
   WhyResult result;
-  result.row = experiment.row();
+  result.row = scope.row;
+  result.seen = scope.seen;
   result.metric = experiment.measure().metric();
   result.base = experiment.measure().base();
   result.contrast = experiment.contrast();
-  const RowReadings readings = read_row(model, request.ids, result.row);
+  const RowReadings readings = read_row(model, request.ids, scope.row < 0 ? std::nullopt : std::optional(scope.row));
   result.attention = readings.attention;
   result.rollout = readings.rollout;
   result.norm_weighted = readings.norm_weighted;
@@ -71,13 +98,17 @@ WhyResult why(const Model& model, const WhyRequest& request, Progress* progress)
   };
   using Edits = std::vector<std::string>;
   by_key("block edge row=R key=S", result.hide_from_last, [&](std::int64_t s) {
-    return s < result.row ? Edits{fmt::format("block edge row={} key={}", result.row, s)} : Edits{};
+    return scope.hides_from_row(s) ? Edits{fmt::format("block edge row={} key={}", scope.row, s)} : Edits{};
   });
-  by_key("block edge row=S+1: key=S", result.hide_from_all, [&](std::int64_t s) {
-    return s < result.row ? Edits{fmt::format("block edge row={}:{} key={}", s + 1, result.row + 1, s)} : Edits{};
-  });
-  // No row that the metric sees reads the row itself, or one after it, later on: hiding them there changes nothing.
-  std::fill(result.hide_from_all.begin() + result.row, result.hide_from_all.end(), 0.0);
+  if (scope.row < 0) kinds.pop_back();  // there is no one row to hide it from
+  by_key(scope.causal ? "block edge row=S+1: key=S" : "block edge row=0:S,S+1: key=S", result.hide_from_all,
+         [&](std::int64_t s) {
+           return scope.hides_from_all(s) ? Edits{fmt::format("block edge row={} key={}", scope.other_rows(s), s)}
+                                          : Edits{};
+         });
+  // No row that the metric sees reads these by way of another: hiding them there changes nothing.
+  for (std::int64_t s = 0; s < T; ++s)
+    if (!scope.hides_from_all(s)) result.hide_from_all[s] = 0;
   if (!request.contrast.empty()) {
     const auto keys = [](std::int64_t s) { return fmt::format("patch k from=contrast key={}", s); };
     const auto values = [](std::int64_t s) { return fmt::format("patch v from=contrast key={}", s); };
@@ -101,7 +132,7 @@ WhyResult why(const Model& model, const WhyRequest& request, Progress* progress)
   }
   result.what_ifs = std::ssize(what_ifs);
   Sweep sweep(model, experiment.clean(), experiment.measure(),
-              {.row = result.row, .batch_rows = request.batch_rows, .progress = progress});
+              {.row = experiment.row(), .batch_rows = request.batch_rows, .progress = progress});
   const auto cells = [&](std::int64_t i) {
     std::vector<Edit> edits;
     for (const std::string& text : what_ifs[i].kind->edits(what_ifs[i].place)) edits.push_back(parse_edit(text));

@@ -3,10 +3,11 @@
 //
 // For every position s of the text, the change of the metric
 // - hide_from_last: when the metric's row may not read s, in all layers and heads (attention knockout, Geva et al.
-// 2023);
-// - hide_from_all: when no later row may read s; 0 at the metric's row, which no row that it sees reads later;
+// 2023); nothing where the metric is about all rows;
+// - hide_from_all: when no other row may read s. Where rows read to the left these are later ones, and at the metric's
+// row it is 0: no row that the metric sees reads that one later;
 // - keys_only, values_only, both: when the keys, values or both of s come from the contrast run, in all layers;
-// and three readings of the same row that cost no what-if:
+// and three readings of the same row (of the mean of all rows, where the metric is about all) that cost no what-if:
 // - attention: its weight on s, mean over layers and heads;
 // - rollout: Abnar & Zuidema 2020 (reading/rollout.h);
 // - norm_weighted: |sum_h P_h(s) v_s W_O^h| (Kobayashi et al. 2020), each layer's made to sum to 1, mean over layers.
@@ -25,18 +26,20 @@ struct WhyRequest {
   std::vector<std::int32_t> ids;
   std::vector<std::int32_t> contrast;  // empty: none; else as many tokens as ids
   Metric metric;
-  std::int64_t row = -1;
-  bool heads = true;               // also zero_z
-  std::int64_t batch_rows = 1024;  // as SweepOptions
+  std::int64_t row = -1;                          // of no meaning to a metric of all rows
+  std::optional<std::int64_t> contrast_row = {};  // as ExperimentRequest
+  bool heads = true;                              // also zero_z
+  std::int64_t batch_rows = 1024;                 // as SweepOptions
 };
 
 // Changes of the metric, edited - base; NaN where there is no such what-if (a row cannot hide itself).
 struct WhyResult {
   Metric metric;
-  std::int64_t row = 0;
+  std::int64_t row = 0;   // where it is measured; -1: over all rows
+  std::int64_t seen = 0;  // positions [0, seen) are those that the measured rows may depend on
   double base = 0;
   std::optional<double> contrast;
-  std::vector<double> attention, rollout, norm_weighted;  // [T] shares of the row; 0 after it
+  std::vector<double> attention, rollout, norm_weighted;  // [T] shares of the row; 0 from `seen` on
   std::vector<double> hide_from_last, hide_from_all;      // [T]
   std::vector<double> keys_only, values_only, both;       // [T], empty without a contrast
   Tensor<double, 2> zero_z;                               // [L][H], empty when not asked for

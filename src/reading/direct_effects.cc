@@ -5,6 +5,7 @@
 
 #include "kernels/dequantize.h"
 #include "parallel/parallel_for.h"
+#include "reading/request.h"
 #include "tensor/error.h"
 
 namespace regard {
@@ -21,9 +22,8 @@ double dot(const double* a, const float* b, std::int64_t n) {
 DirectEffectsTap::DirectEffectsTap(const Model& model, std::vector<std::int64_t> rows, int sequence)
     : model_(model), rows_(std::move(rows)), sequence_(sequence), passed_(rows_.size()) {
   const ModelConfig& c = model.config();
-  if (c.norm_place != NormPlace::before)
-    throw Error(ErrorCode::unsupported,
-                fmt::format("direct effects of {} are not known: a norm after attention joins its heads", c.family));
+  if (const std::string reason = why_not(Statistic::direct, c); !reason.empty())
+    throw Error(ErrorCode::unsupported, fmt::format("direct effects of {} are not known: {}", c.family, reason));
   const std::int64_t R = std::ssize(rows_);
   for (std::int64_t i = 0; i < R; ++i) index_of_.emplace(rows_[i], i);
   embedding_ = Tensor<float, 2>({R, c.width});
@@ -104,10 +104,12 @@ void DirectEffectsTap::add(DirectEffects& e, std::span<const std::int64_t> indic
   std::vector<double> direction(static_cast<std::size_t>(C));
   double mean_direction = 0;
   for (std::int64_t i = 0; i < C; ++i) {
-    direction[i] = difference[i] * (static_cast<double>(norm.weight[i]) + (c.norm_weight_plus_one ? 1 : 0));
+    const double weight = norm.weight.empty() ? 1 : norm.weight[i] + (c.norm_weight_plus_one ? 1.0 : 0.0);
+    direction[i] = difference[i] * weight;
     mean_direction += direction[i] / static_cast<double>(C);
   }
-  if (c.norm == NormKind::layer)  // a LayerNorm takes the mean out of what comes in: the same as out of the direction
+  if (c.norm == NormKind::layer &&
+      !norm.weight.empty())  // a LayerNorm takes the mean out of what comes in: the same as out of the direction
     for (double& d : direction) d -= mean_direction;
 
   std::vector<double> scale(rows_.size());  // 1 / sigma of each row
@@ -116,7 +118,7 @@ void DirectEffectsTap::add(DirectEffects& e, std::span<const std::int64_t> indic
     for (std::int64_t k = 0; k < C; ++k) mean += final_(i, k) / static_cast<double>(C);
     if (c.norm == NormKind::rms) mean = 0;
     for (std::int64_t k = 0; k < C; ++k) squares += (final_(i, k) - mean) * (final_(i, k) - mean);
-    scale[i] = 1 / std::sqrt(squares / static_cast<double>(C) + c.norm_epsilon);
+    scale[i] = norm.weight.empty() ? 1 : 1 / std::sqrt(squares / static_cast<double>(C) + c.norm_epsilon);
   }
   parallel_for(L, [&](std::int64_t l, int) {
     // W_O^T direction: what a unit of each z channel adds.
@@ -138,6 +140,8 @@ void DirectEffectsTap::add(DirectEffects& e, std::span<const std::int64_t> indic
   for (const std::int64_t i : indices) {
     e.embedding(i) = scale[i] * dot(direction.data(), &embedding_(i, 0), C);
     if (!norm.bias.empty()) e.bias(i) += dot(difference.data(), norm.bias.data(), C);
+    if (const std::vector<float>& bias = model_.head().logits.bias; !bias.empty())
+      e.bias(i) += static_cast<double>(bias[token]) - (against ? static_cast<double>(bias[*against]) : 0.0);
     e.total(i) = e.embedding(i) + e.bias(i);
     for (std::int64_t l = 0; l < L; ++l) e.total(i) += e.attention(l, i) + e.mlp(l, i);
   }

@@ -3,7 +3,7 @@
 // chosen rows. The residual before the final norm is a sum of what the embedding, every head and every feed-forward
 // wrote; the norm's scale is held at its value (frozen), so that the logit is linear in them:
 //
-//   logit(a) - logit(b) = sum_c (c / sigma) . gamma (W_U[a] - W_U[b])      (+ the final norm's bias, where it has one)
+//   logit(a) - logit(b) = sum_c (c / sigma) . gamma (W_U[a] - W_U[b])      (+ biases of the final norm and of the head)
 //
 // Before a softcap on the logits, where a family has one. All in float64 from the f32 values the model used.
 
@@ -26,7 +26,7 @@ struct DirectEffects {
   Tensor<double, 2> attention;       // [l][row] all heads and W_O's bias together
   Tensor<double, 2> attention_bias;  // [l][row] W_O's bias, where there is one
   Tensor<double, 2> mlp;             // [l][row]
-  Tensor<double, 1> bias;            // [row] the final norm's
+  Tensor<double, 1> bias;            // [row] the final norm's and the head's
   // [row] the sum of embedding, attention, mlp and bias: the logit (difference) before a softcap
   Tensor<double, 1> total;
 };
@@ -34,8 +34,8 @@ struct DirectEffects {
 // Keeps what every part writes at chosen rows of a sequence.
 class DirectEffectsTap final : public Tap {
  public:
-  // rows: positions, not negative. Error{unsupported} for families with a norm after attention (a head's part is not
-  // linear).
+  // rows: positions, not negative. Error{unsupported} for families whose parts do not add up to a logit (why_not() in
+  // reading/request.h).
   DirectEffectsTap(const Model& model, std::vector<std::int64_t> rows, int sequence = 0);
   bool wants(Site site, std::int64_t layer) const override;
   void at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) override;

@@ -13,6 +13,7 @@
 #include "reading/placement.h"
 #include "tensor/buffer.h"
 #include "tensor/view.h"
+#include "weights/model_config.h"
 
 namespace regard {
 
@@ -57,6 +58,11 @@ class DiagonalReader final : public Reader {
   std::vector<Buffer<std::int64_t>> private_;  // per thread: [G][cells][H / G]
   std::vector<std::uint8_t> touched_;          // per thread and G
 };
+
+// How many distances a text has: to the left, or on both sides.
+inline std::int64_t distances_read(const ModelConfig& config, std::int64_t tokens) {
+  return config.causal ? tokens : 2 * tokens - 1;
+}
 
 // The bins of a distance histogram: bin b holds distances [edges[b], edges[b + 1]).
 std::vector<std::int64_t> log2_edges(std::int64_t distances);  // 0, 1, 2, 4, 8, ... up to `distances`

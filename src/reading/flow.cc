@@ -27,7 +27,7 @@ FlowTap::FlowTap(const Model& model, std::int64_t tokens, std::vector<std::int64
                  std::vector<std::int64_t> rows, int sequence)
     : model_(model), layers_(std::move(layers)), rows_(std::move(rows)) {
   const ModelConfig& c = model.config();
-  if (c.norm_place != NormPlace::before)
+  if (c.norm_place == NormPlace::around)
     throw Error(ErrorCode::unsupported,
                 fmt::format("information flow of {} is not known: a norm follows its attention", c.family));
   const std::int64_t L = std::ssize(layers_), R = std::ssize(rows_);
@@ -77,7 +77,7 @@ Flow FlowTap::flow(KeyValueCache& cache) const {
   Tensor<float, 2> mixed({std::min(kPositions, T), H * E}), moved({std::min(kPositions, T), C});
   for (std::int64_t l = 0; l < std::ssize(layers_); ++l) {
     for (std::int64_t r = 0; r < std::ssize(rows_); ++r) {
-      const std::int64_t seen = rows_[r] + 1;
+      const std::int64_t seen = c.causal ? rows_[r] + 1 : T;
       double sum = 0;
       for (std::int64_t first = 0; first < seen; first += kPositions) {
         const std::int64_t n = std::min(kPositions, seen - first);

@@ -27,7 +27,8 @@ struct Flow {
 
 class FlowTap final : public Tap {
  public:
-  // layers, rows: chosen ones, not negative. Error{unsupported} for families with a norm after attention.
+  // layers, rows: chosen ones, not negative. Error{unsupported} where a norm stands between attention and the sum
+  // (Gemma); one behind the sum (BERT) comes after y.
   FlowTap(const Model& model, std::int64_t tokens, std::vector<std::int64_t> layers, std::vector<std::int64_t> rows,
           int sequence = 0);
   bool wants(Site site, std::int64_t layer) const override;

@@ -13,7 +13,7 @@ namespace regard {
 
 MixingTap::MixingTap(const Model& model, std::int64_t tokens, int sequence, std::vector<std::int64_t> layers)
     : model_(model), tokens_(tokens), layers_(std::move(layers)) {
-  if (model.config().norm_place != NormPlace::before)
+  if (model.config().norm_place == NormPlace::around)
     throw Error(ErrorCode::unsupported,
                 fmt::format("mixing ratios of {} are not known: a norm follows its attention", model.config().family));
   if (layers_.empty()) {

@@ -5,8 +5,8 @@
 //   mix_i = o_i - sum_h P_h,ii f_h(x_i)      r_i = ||mix_i|| / (||mix_i|| + ||sum_h P_h,ii f_h(x_i) + x_i||)
 //
 // with f_h(x) = v W_O^h, o_i what attention adds to the residual (a bias of W_O is part of it) and x_i the residual
-// itself. Near 1: the row becomes what it read; near 0: it stays what it was. Needs only the diagonal of the pattern:
-// O(T) memory.
+// itself; a norm behind the sum (BERT) is left out, as in the paper's "AttnRes". Near 1: the row becomes what it read;
+// near 0: it stays what it was. Needs only the diagonal of the pattern: O(T) memory.
 
 #include <cstdint>
 #include <span>
@@ -23,8 +23,8 @@ namespace regard {
 
 class MixingTap final : public Tap {
  public:
-  // For every row of a sequence of `tokens`. Error{unsupported} for families with a norm after attention, where o_i is
-  // not a sum over keys.
+  // For every row of a sequence of `tokens`. Error{unsupported} where a norm stands between attention and the sum
+  // (Gemma), so that o_i is not a sum over keys.
   // `layers`: which, empty: all.
   MixingTap(const Model& model, std::int64_t tokens, int sequence = 0, std::vector<std::int64_t> layers = {});
   bool wants(Site site, std::int64_t layer) const override;

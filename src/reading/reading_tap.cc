@@ -89,8 +89,8 @@ void ReadingTap::attach() {
                [this](ColumnSumReader& r, std::int64_t l) { r.aim(all_, column_sums_.view()[l]); });
         break;
       case Statistic::distances:
-        diagonal_sums_ = Tensor<std::int64_t, 3>({L, H, T});
-        attach(std::make_unique<DiagonalReader>(),
+        diagonal_sums_ = Tensor<std::int64_t, 3>({L, H, distances_read(model_.config(), T)});
+        attach(std::make_unique<DiagonalReader>(!model_.config().causal),
                [this](DiagonalReader& r, std::int64_t l) { r.aim(all_, diagonal_sums_.view()[l]); });
         break;
       case Statistic::copying:

@@ -33,9 +33,9 @@ class ReadingTap final : public Tap {
   std::vector<Reader*> readers(std::int64_t layer, std::span<const Row> rows) override;
 
   // After the last pass, once. state: what the passes ran in, needed for flow, which takes values from its cache, and
-  // for rollout, which runs the layers again; `watch` sees them run. Error{usage} when a chosen row never passed (law
-  // 4), and for those without the state.
-  Reading finish(State* state = nullptr, Tap* watch = nullptr);
+  // for rollout, which runs the layers again; `watch` sees them run, and `edits` writes what the taps before this one
+  // wrote. Error{usage} when a chosen row never passed (law 4), and for those without the state.
+  Reading finish(State* state = nullptr, Tap* watch = nullptr, Tap* edits = nullptr);
 
  private:
   // A reader and how it is pointed at a layer's results.
@@ -55,7 +55,7 @@ class ReadingTap final : public Tap {
   void take_norm_weighted();
   void take_answers();
   void take_flow(State* state);
-  void take_rollout(State* state, Tap* watch);
+  void take_rollout(State* state, Tap* watch, Tap* edits);
   void drop_what_was_not_asked();
 
   const Model& model_;

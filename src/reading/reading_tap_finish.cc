@@ -53,13 +53,17 @@ void ReadingTap::take_sums() {
   if (reading_.request.has(Statistic::distances)) {
     reading_.distance_edges = log2_edges(T);
     const std::int64_t bins = std::ssize(reading_.distance_edges) - 1;
+    const bool both_sides = !model_.config().causal;
+    const std::int64_t zero = both_sides ? T - 1 : 0;  // where the reader put distance 0
     reading_.distances = Tensor<float, 3>({L, H, bins});
     for (std::int64_t l = 0; l < L; ++l) {
       for (std::int64_t h = 0; h < H; ++h) {
         for (std::int64_t b = 0; b < bins; ++b) {
           std::int64_t sum = 0;
           for (std::int64_t o = reading_.distance_edges[b]; o < reading_.distance_edges[b + 1]; ++o)
-            add_fixed(sum, diagonal_sums_(l, h, o));
+            add_fixed(sum, diagonal_sums_(l, h, zero + o));
+          for (std::int64_t o = reading_.distance_edges[b]; both_sides && o < reading_.distance_edges[b + 1]; ++o)
+            if (o > 0) add_fixed(sum, diagonal_sums_(l, h, zero - o));
           reading_.distances(l, h, b) = static_cast<float>(from_fixed(sum));
         }
       }
@@ -115,12 +119,12 @@ void ReadingTap::take_flow(State* state) {
   flow_.reset();
 }
 
-void ReadingTap::take_rollout(State* state, Tap* watch) {
+void ReadingTap::take_rollout(State* state, Tap* watch, Tap* edits) {
   if (!reading_.request.has(Statistic::rollout)) return;
   if (state == nullptr)
     throw Error(ErrorCode::usage, "rollout runs the layers again, and was not told in which state they ran",
                 "finish with the state");
-  Replay replay(model_, *state, tokens_, reading_.request.sequence, watch);
+  Replay replay(model_, *state, tokens_, reading_.request.sequence, {.watch = watch, .edits = edits});
   reading_.rollout = rollout(model_, replay, reading_.tokens, reading_.request.rows);
 }
 
@@ -132,7 +136,7 @@ void ReadingTap::drop_what_was_not_asked() {
   if (!request.resid) reading_.resid = {};
 }
 
-Reading ReadingTap::finish(State* state, Tap* watch) {
+Reading ReadingTap::finish(State* state, Tap* watch, Tap* edits) {
   for (std::int64_t row : reading_.request.rows) {
     if (!passed_[row])
       throw Error(ErrorCode::usage, fmt::format("row {} was to be read, but never passed through the model", row),
@@ -148,7 +152,7 @@ Reading ReadingTap::finish(State* state, Tap* watch) {
   take_answers();
   drop_what_was_not_asked();
   take_flow(state);
-  take_rollout(state, watch);
+  take_rollout(state, watch, edits);
   return std::move(reading_);
 }
 

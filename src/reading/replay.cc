@@ -6,6 +6,7 @@
 #include "model/blocks.h"
 #include "model/cached_keys.h"
 #include "model/forward.h"
+#include "model/taps.h"
 #include "tensor/error.h"
 
 namespace regard {
@@ -57,7 +58,7 @@ class Schedule {
   std::vector<std::vector<std::int64_t>> runs_, split_;  // [slots][layers]
 };
 
-// Shows readers to a pass, and the pass to who watches.
+// Shows readers to a pass, and the pass to whoever watches.
 class ReadersTap final : public Tap {
  public:
   ReadersTap(std::span<Reader* const> readers, Tap* watch) : readers_(readers.begin(), readers.end()), watch_(watch) {}
@@ -75,9 +76,12 @@ class ReadersTap final : public Tap {
 
 }  // namespace
 
-Replay::Replay(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence, Tap* watch,
-               std::int64_t kept_bytes)
-    : model_(model), state_(state), watch_(watch), slots_(slots(model.config(), std::ssize(ids), kept_bytes)) {
+Replay::Replay(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence,
+               const Options& options)
+    : model_(model),
+      state_(state),
+      options_(options),
+      slots_(slots(model.config(), std::ssize(ids), options.kept_bytes)) {
   if (state.cache.length(sequence) != std::ssize(ids))
     throw Error(ErrorCode::usage, fmt::format("a text of {} tokens cannot be run again: {} were fed", ids.size(),
                                               state.cache.length(sequence)));
@@ -94,7 +98,8 @@ void Replay::run(std::int64_t layer, View<float, 2> resid, std::span<Reader* con
   std::vector<std::int64_t> lengths;
   for (int s = 0; s < state_.cache.sequences(); ++s) lengths.push_back(state_.cache.length(s));
   CachedKeys keys(state_.cache, lengths);  // the keys that the rows put are there already, with the same bits
-  ReadersTap tap(readers, watch_);
+  ReadersTap looking(readers, options_.watch);
+  Taps tap(options_.edits != nullptr ? std::vector<Tap*>{options_.edits, &looking} : std::vector<Tap*>{&looking});
   Blocks blocks(model_, state_, keys, &tap);
   const std::int64_t total = std::ssize(rows_);
   for (std::int64_t first = 0; first < total; first += kChunk) {

@@ -20,10 +20,13 @@ namespace regard {
 class Replay {
  public:
   static constexpr std::int64_t kKeptBytes = 48 << 20;  // of residuals
-  // ids: all that was fed to `sequence` of `state`. `watch` sees every layer run; it may stop the work by throwing.
-  // Error{usage} when the cache holds another number of rows.
-  Replay(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence = 0, Tap* watch = nullptr,
-         std::int64_t kept_bytes = kKeptBytes);
+  struct Options {
+    Tap* watch = nullptr;  // sees every layer run; it may stop the work by throwing
+    Tap* edits = nullptr;  // writes what was written the first time
+    std::int64_t kept_bytes = kKeptBytes;
+  };
+  // ids: all that was fed to `sequence` of `state`. Error{usage} when the cache holds another number of rows.
+  Replay(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence, const Options& options);
 
   // For each layer from the top down: the readers that readers(layer) gives are shown the weights of all rows, in
   // several passes; then after(layer).
@@ -42,7 +45,7 @@ class Replay {
   const Model& model_;
   State& state_;
   std::vector<Row> rows_;
-  Tap* watch_;
+  Options options_;
   std::int64_t slots_;
 };
 

@@ -44,7 +44,10 @@ constexpr StatisticInfo kStatistics[] = {
     {Statistic::direct, "direct", "what every layer, head and feed-forward adds by itself to the chosen rows' answer"},
 };
 
-constexpr std::int64_t kRowsPerPass = 512;  // as feed() does, unless asked otherwise
+// As feed() does, unless asked otherwise.
+std::int64_t rows_per_pass(const ModelConfig& config, std::int64_t tokens) {
+  return config.causal ? std::min<std::int64_t>(tokens, 512) : tokens;
+}
 
 std::string names() {
   std::string all;
@@ -67,9 +70,20 @@ const StatisticInfo& info(Statistic statistic) {
                        [&](const StatisticInfo& s) { return s.statistic == statistic; });
 }
 
-bool is_known(Statistic statistic, const ModelConfig& config) {
-  return config.norm_place == NormPlace::before ||
-         (statistic != Statistic::mixing && statistic != Statistic::flow && statistic != Statistic::direct);
+std::string why_not(Statistic statistic, const ModelConfig& config) {
+  const bool direct = statistic == Statistic::direct;
+  if ((direct || statistic == Statistic::lens) && !config.head) return "the model has no head that says tokens";
+  if (statistic == Statistic::copying && !config.causal)
+    return "rows read both ways, so that the next token is seen and not foretold";
+  if ((direct || statistic == Statistic::mixing || statistic == Statistic::flow) &&
+      config.norm_place == NormPlace::around)
+    return "a norm joins what its heads add";
+  if (direct && config.norm_place == NormPlace::after)
+    return "a norm follows every sum, so that no part stays what it was";
+  if (direct && config.cross_attention) return "it also reads a source, which none of its parts is";
+  if (direct && (config.head_transform || config.embedding_width != config.width))
+    return "its head is not one product, so that no part has a share of its own";
+  return {};
 }
 
 std::vector<Statistic> parse_statistics(std::string_view text, const ModelConfig* config) {
@@ -118,8 +132,8 @@ ReadingRequest resolve(ReadingRequest request, const ModelConfig& config, std::i
   for (const Statistic statistic : request.statistics)
     if (!is_known(statistic, config))
       throw Error(ErrorCode::unsupported,
-                  fmt::format("{} of the family {} is not known: a norm joins what its heads add", info(statistic).name,
-                              config.family),
+                  fmt::format("{} of the family {} is not known: {}", info(statistic).name, config.family,
+                              why_not(statistic, config)),
                   "ask for other statistics");
   if (request.against && !request.token)
     throw Error(ErrorCode::usage, "a token to compare with was given, but not which one to compare", "name both");
@@ -176,7 +190,8 @@ std::int64_t bytes_needed(const ReadingRequest& unresolved, const ModelConfig& c
         passes += L * H * T * fixed + threads * (H + 1) * T * fixed;
         break;
       case Statistic::distances:
-        passes += L * H * T * fixed + threads * config.heads * (T + 2 * kLaneGroup) * fixed;
+        passes += L * H * distances_read(config, T) * fixed +
+                  threads * config.heads * (distances_read(config, T) + 2 * kLaneGroup) * fixed;
         break;
       case Statistic::copying:
         results += L * H * f;
@@ -188,7 +203,7 @@ std::int64_t bytes_needed(const ReadingRequest& unresolved, const ModelConfig& c
         break;
       case Statistic::mixing:
         results += L * T * f;
-        passes += MixingTap::work_bytes(config, std::min(T, kRowsPerPass));
+        passes += MixingTap::work_bytes(config, rows_per_pass(config, T));
         break;
       case Statistic::norm_weighted_column_sum:
         results += L * H * T * f;

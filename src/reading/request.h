@@ -48,8 +48,11 @@ const StatisticInfo& info(Statistic statistic);
 // "lse,entropy" or "all" (all but groups, which need to be told the groups, and those that the family of `config` does
 // not have). Error{usage} naming those there are.
 std::vector<Statistic> parse_statistics(std::string_view text, const ModelConfig* config = nullptr);
-// False for mixing, flow and direct where a norm follows attention: they take what attention adds apart.
-bool is_known(Statistic statistic, const ModelConfig& config);
+// Why a family does not have a statistic; empty: it has it. mixing and flow take apart what attention adds, which a
+// norm between attention and the sum forbids (Gemma); direct also needs that nothing but the last norm stands between
+// the sum of all parts and the logits; lens and direct need a head; copying needs that the next token is not seen.
+std::string why_not(Statistic statistic, const ModelConfig& config);
+inline bool is_known(Statistic statistic, const ModelConfig& config) { return why_not(statistic, config).empty(); }
 
 struct ReadingRequest {
   // Empty: all, all, the last one. Negative numbers count from the end.

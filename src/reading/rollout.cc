@@ -152,6 +152,11 @@ class Shares {
     }
     keep(layers);
   }
+  // Of one row that is the mean of all.
+  Shares(std::int64_t layers, std::int64_t tokens) : result_({layers + 1, 1, tokens}) {
+    r_.emplace_back(static_cast<std::size_t>(tokens), 1.0 / static_cast<double>(tokens));
+    keep(layers);
+  }
   std::vector<Reader*> readers() {
     sums_.clear();
     for (const std::vector<double>& r : r_) sums_.emplace_back(r);
@@ -180,13 +185,13 @@ class Shares {
 
 }  // namespace
 
-Tensor<float, 3> rollout(const QueriesTap& queries, const KeyValueCache& cache, std::span<const std::int64_t> rows) {
-  const std::int64_t T = cache.length(queries.sequence());
-  if (queries.tokens() != T)
+namespace {
+
+Tensor<float, 3> rolled(const QueriesTap& queries, const KeyValueCache& cache, Shares shares) {
+  if (const std::int64_t T = cache.length(queries.sequence()); queries.tokens() != T)
     throw Error(ErrorCode::usage,
                 fmt::format("rollout needs the queries of all {} rows, {} were kept", T, queries.tokens()),
                 "attach the tap before the first row");
-  Shares shares(queries.layers(), T, rows);
   for (std::int64_t l = queries.layers() - 1; l >= 0; --l) {
     const std::vector<Reader*> readers = shares.readers();
     queries.each_pass(
@@ -194,6 +199,20 @@ Tensor<float, 3> rollout(const QueriesTap& queries, const KeyValueCache& cache, 
     shares.down(l);
   }
   return shares.take();
+}
+
+}  // namespace
+
+Tensor<float, 3> rollout(const QueriesTap& queries, const KeyValueCache& cache, std::span<const std::int64_t> rows) {
+  return rolled(queries, cache, Shares(queries.layers(), cache.length(queries.sequence()), rows));
+}
+
+Tensor<float, 2> rollout_of_mean(const QueriesTap& queries, const KeyValueCache& cache) {
+  const std::int64_t T = cache.length(queries.sequence());
+  const Tensor<float, 3> all = rolled(queries, cache, Shares(queries.layers(), T));
+  Tensor<float, 2> one({all.shape()[0], T});
+  std::copy_n(all.data(), all.size(), one.data());
+  return one;
 }
 
 Tensor<float, 3> rollout(const Model& model, Replay& replay, std::int64_t tokens, std::span<const std::int64_t> rows) {

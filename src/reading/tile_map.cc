@@ -10,7 +10,13 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kChunk = 512;
+// What a map takes: the rows up to its last, or the whole text at once where rows read both ways.
+std::int64_t rows_run(const MapRequest& request, const ModelConfig& config, std::int64_t tokens) {
+  return config.causal ? request.rectangle.row_end : tokens;
+}
+std::int64_t rows_per_pass(const ModelConfig& config, std::int64_t rows) {
+  return config.causal ? std::min<std::int64_t>(rows, 512) : rows;
+}
 
 // What the layers up to the map's own need: a cache of theirs only.
 ModelConfig lower_part(const ModelConfig& config, std::int64_t layer) {
@@ -61,11 +67,11 @@ TileMap read_map(const Model& model, std::span<const std::int32_t> ids, const Ma
 
   State state(lower_part(c, request.layer), 1, std::ssize(ids));
   MapTap tap(reader, request.layer, watch);
-  const std::int64_t total = rectangle.row_end;
+  const std::int64_t total = rows_run(request, c, std::ssize(ids)), chunk = rows_per_pass(c, total);
   state.cache.reserve(0, total);
-  Tensor<float, 2> resid({std::min(kChunk, total), c.width});
-  for (std::int64_t first = 0; first < total; first += kChunk) {
-    const std::int64_t n = std::min(kChunk, total - first);
+  Tensor<float, 2> resid({chunk, c.width});
+  for (std::int64_t first = 0; first < total; first += chunk) {
+    const std::int64_t n = std::min(chunk, total - first);
     Stream stream{{}, resid.view().slice(0, n)};
     for (std::int64_t i = first; i < first + n; ++i) stream.rows.push_back({ids[i], 0, i});
     embed(model, stream.rows, stream.resid);
@@ -74,7 +80,8 @@ TileMap read_map(const Model& model, std::span<const std::int32_t> ids, const Ma
     for (std::int64_t l = 0; l < request.layer; ++l) blocks.run(l, stream);
     // In the map's layer all rows leave keys; only those of the map read.
     std::vector<std::int64_t> kept;
-    for (std::int64_t i = std::max(first, rectangle.row_begin); i < first + n; ++i) kept.push_back(i - first);
+    for (std::int64_t i = std::max(first, rectangle.row_begin); i < std::min(first + n, rectangle.row_end); ++i)
+      kept.push_back(i - first);
     blocks.run(request.layer, stream, &kept);
     state.cache.set_length(0, first + n);
     if (progress != nullptr) progress->at("reading", first + n, total);
@@ -82,10 +89,10 @@ TileMap read_map(const Model& model, std::span<const std::int32_t> ids, const Ma
   return {request, reader.rows(), reader.keys(), reader.cells()};
 }
 
-std::int64_t bytes_needed(const MapRequest& request, const ModelConfig& config) {
-  const std::int64_t rows = request.rectangle.row_end;
+std::int64_t bytes_needed(const MapRequest& request, const ModelConfig& config, std::int64_t tokens) {
+  const std::int64_t rows = rows_run(request, config, tokens);
   return KeyValueCache::bytes_for(lower_part(config, request.layer), rows) +
-         scratch_bytes(config, std::min(kChunk, rows)) + PooledReader::bytes_needed(request.height, request.width);
+         scratch_bytes(config, rows_per_pass(config, rows)) + PooledReader::bytes_needed(request.height, request.width);
 }
 
 }  // namespace regard

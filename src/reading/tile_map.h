@@ -1,5 +1,6 @@
 #pragma once
-// A rectangle of a text's pattern: only what it takes is run, the rows up to its last and the layers up to its own.
+// A rectangle of a text's pattern: only what it takes is run, the layers up to its own and, where rows read to the
+// left, the rows up to its last.
 
 #include <cstdint>
 #include <span>
@@ -29,6 +30,6 @@ struct TileMap {
 TileMap read_map(const Model& model, std::span<const std::int32_t> ids, const MapRequest& request,
                  Progress* progress = nullptr, Tap* watch = nullptr);
 // Beside the file; the cache included.
-std::int64_t bytes_needed(const MapRequest& request, const ModelConfig& config);
+std::int64_t bytes_needed(const MapRequest& request, const ModelConfig& config, std::int64_t tokens);
 
 }  // namespace regard

@@ -10,7 +10,7 @@ namespace regard {
 
 MeasuredBy measured_by(const Metric& metric, const Tokenizer& tokenizer) {
   MeasuredBy by{.metric = metric, .text = to_string(metric, tokenizer), .token = {}, .against = {}};
-  if (metric.kind < MetricKind::kl) by.token = tokenizer.bytes(metric.token);
+  if (!is_divergence(metric.kind) && !of_all_rows(metric.kind)) by.token = tokenizer.bytes(metric.token);
   if (metric.kind == MetricKind::diff) by.against = tokenizer.bytes(metric.against);
   return by;
 }
@@ -34,14 +34,16 @@ std::string in_words(const MeasuredBy& by) {
       return "total variation distance from the clean run";
     case MetricKind::jsd:
       return "Jensen-Shannon divergence from the clean run, in nats";
+    case MetricKind::cosine:
+      return "cosine of the text's embedding with that of " +
+             (by.metric.ids.empty() ? "the clean run" : in_quotes(by.metric.text, 60));
   }
   return by.text;
 }
 
 double support(MetricKind kind, double effect) {
-  const bool lower_is_worse =
-      kind == MetricKind::logit || kind == MetricKind::logprob || kind == MetricKind::diff || kind == MetricKind::prob;
-  return lower_is_worse ? -effect : effect;
+  const bool higher_is_worse = is_divergence(kind) || kind == MetricKind::rank;
+  return higher_is_worse ? effect : -effect;
 }
 
 std::string plain_number(double value) {

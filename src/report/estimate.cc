@@ -33,16 +33,17 @@ double estimated_seconds(const Model& model, const ReadingRequest& request, std:
   const double T = static_cast<double>(tokens);
   const std::int64_t per_token =
       c.width * (c.heads * (c.head_dim + c.value_dim) + c.kv_heads * (c.head_dim + c.value_dim)) +
-      c.width * c.hidden * (c.gated ? 3 : 2);
+      c.width * (c.mixture.experts > 0 ? c.mixture.used * c.mixture.hidden : c.hidden) * (c.gated ? 3 : 2);
   const double layers = static_cast<double>(c.layers);
   double work = layers * static_cast<double>(per_token) * T;
-  // Keys that all rows of a layer see together: the triangle, or a band of it.
+  // Keys that all rows of a layer see together: the triangle, or a band of it; twice that where rows read both ways.
   double seen = 0;
   for (const std::int64_t window : c.window) {
     const double w = window > 0 ? std::min(static_cast<double>(window), T) : T;
     seen += w * T - w * w / 2;
   }
   if (c.window.empty()) seen = layers * T * T / 2;
+  if (!c.causal) seen *= 2;
   work += seen * static_cast<double>(c.heads * (c.head_dim + c.value_dim));
   // Reading computes the scores again and looks at each weight once per statistic.
   constexpr double kPerStatistic = 8;

@@ -87,8 +87,12 @@ void add_head_grid(Page& page, const HeadGrid& grid) {
   for (const HeadRead& read : grid.reads)
     others |= read.key >= 0 && read.weight >= kWeak && !letters.contains(read.key);
   std::vector<std::string> entries;
+  std::vector<std::int64_t> positions;
+  for (const auto& entry : letters) positions.push_back(entry.first);
+  const bool placed = need_places(grid.labels, positions);
   for (const auto& [position, letter] : letters)
-    entries.push_back(fmt::format("{} {}", letter, grid.labels[static_cast<std::size_t>(position)]));
+    entries.push_back(fmt::format("{} {}{}", letter, placed ? fmt::format("{} ", position) : "",
+                                  grid.labels[static_cast<std::size_t>(position)]));
   if (others) entries.push_back("+ another");
   for (const std::string& entry : entries) {
     const Piece next = piece(entry + "  ");

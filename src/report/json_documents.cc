@@ -78,6 +78,11 @@ void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary*
   json.end_array();
 }
 
+void write_row(JsonWriter& json, std::int64_t row) {
+  json.key("row");
+  row < 0 ? json.null() : json.integer(row);
+}
+
 void write_candidates(JsonWriter& json, std::span<const Candidate> candidates, std::string_view name) {
   json.key(name);
   json.begin_array();
@@ -102,9 +107,13 @@ void write_json(Output& out, const LogitsResult& result) {
   JsonWriter json(out);
   begin_document(json, "logits", &result.model, result.tokens);
   write_candidates(json, result.next);
+  json.member("row", result.row);
   json.member("logsumexp", static_cast<double>(result.log_sum_exp));
   json.key("token_logprob");
-  json.numbers(std::span<const float>(result.token_logprob));
+  if (reads_both_ways(result.model))
+    json.null();
+  else
+    json.numbers(std::span<const float>(result.token_logprob));
   json.end_object();
   json.end_document();
 }

@@ -13,6 +13,9 @@ namespace regard {
 void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary* model,
                     std::span<const TokenPiece> tokens);
 
+// "row": where a metric was measured; null for one that is about all rows (-1).
+void write_row(JsonWriter& json, std::int64_t row);
+
 void write_candidates(JsonWriter& json, std::span<const Candidate> candidates, std::string_view name = "next");
 
 void write_json(Output& out, const TokensResult& result);

@@ -27,6 +27,7 @@ void receipts(JsonWriter& json, std::string_view kind, std::span<const std::stri
 
 std::vector<Shift> shifts(const PatchReport& report, std::size_t most) {
   const std::vector<float>&before = report.patch.before, &after = report.patch.after;
+  if (before.empty()) return {};
   const double lse_before = log_sum_exp(before.data(), std::ssize(before));
   const double lse_after = log_sum_exp(after.data(), std::ssize(after));
   std::vector<Shift> found;
@@ -46,7 +47,7 @@ void write_json(Output& out, const PatchReport& report) {
   JsonWriter json(out);
   begin_document(json, "patch", &report.model, report.tokens);
   json.member("metric", report.by.text);
-  json.member("row", report.row);
+  write_row(json, report.row);
   json.member("base", patch.base);
   json.member("edited", patch.edited);
   json.member("effect", patch.edited - patch.base);

@@ -36,8 +36,9 @@ void add_effect(Page& page, const PatchReport& report, int width) {
   const std::size_t last = report.tokens.empty() ? 0 : report.tokens.size() - 1;
   std::vector<Piece> pieces = {piece(plain_number(patch.base)), piece(" -> " + plain_number(patch.edited)),
                                piece("   effect "), piece(signed_number(effect), kTitle)};
-  if (static_cast<std::size_t>(report.row) != last)
-    pieces.push_back(piece(fmt::format("   after position {}", report.row), kFaint));
+  if (report.row >= 0 && (reads_both_ways(report.model) || static_cast<std::size_t>(report.row) != last))
+    pieces.push_back(
+        piece(fmt::format("   {} position {}", reads_both_ways(report.model) ? "at" : "after", report.row), kFaint));
   add_wrapped(page, std::move(pieces), width, 2);
   if (patch.contrast) {
     page.add_line("  ");
@@ -79,7 +80,7 @@ void add_shifts(Page& page, const PatchReport& report, const PatchPageOptions& o
   for (const Shift& shift : found)
     widest = std::max(widest, columns(std::string_view(in_quotes(shift.token.bytes, most))));
   const int room = std::clamp((options.width - widest - 2 * (kPercent + 2 * kGap)) / 2, 0, kWidestBar);
-  Line& head = page.add_line(padded("next token", widest), kTitle);
+  Line& head = page.add_line(padded(reads_both_ways(report.model) ? "in place" : "next token", widest), kTitle);
   const int half = kGap + kPercent + kGap + room;
   head.push_back(piece(padded(std::string(kGap, ' ') + padded("before", kPercent, true), half), kFaint));
   head.push_back(piece(std::string(kGap, ' ') + padded("after", kPercent, true), kFaint));
@@ -99,15 +100,7 @@ void add_shifts(Page& page, const PatchReport& report, const PatchPageOptions& o
   }
 }
 
-}  // namespace
-
-Page patch_page(const PatchReport& report, const PatchPageOptions& options) {
-  Page page{.title = "regard patch " + display(report.model.name), .lines = {}};
-  add_effect(page, report, options.width);
-  page.add_line();
-  add_receipts(page, "edits", report.edits, report.patch.receipts, options.width);
-  if (!report.receivers.empty())
-    add_receipts(page, "and only what they change here", report.receivers, report.patch.received, options.width);
+void add_distributions(Page& page, const PatchReport& report, const PatchPageOptions& options) {
   page.add_line();
   add_shifts(page, report, options);
   page.add_line();
@@ -130,6 +123,18 @@ Page patch_page(const PatchReport& report, const PatchPageOptions& options) {
                  piece(" the output by TVD " + plain_number(d.tvd))},
                 options.width, 2);
   }
+}
+
+}  // namespace
+
+Page patch_page(const PatchReport& report, const PatchPageOptions& options) {
+  Page page{.title = "regard patch " + display(report.model.name), .lines = {}};
+  add_effect(page, report, options.width);
+  page.add_line();
+  add_receipts(page, "edits", report.edits, report.patch.receipts, options.width);
+  if (!report.receivers.empty())
+    add_receipts(page, "and only what they change here", report.receivers, report.patch.received, options.width);
+  if (!report.patch.before.empty()) add_distributions(page, report, options);
   fit(page, options.width);
   return page;
 }

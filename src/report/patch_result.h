@@ -15,7 +15,7 @@ namespace regard {
 struct PatchReport {
   ModelSummary model;
   std::vector<TokenPiece> tokens;
-  std::int64_t row = 0;  // where the metric was measured
+  std::int64_t row = 0;  // where the metric was measured; -1: over all rows
   MeasuredBy by;
   std::vector<std::string> edits;      // as receipts name them, in the order of patch.receipts
   std::vector<std::string> receivers;  // as typed, in the order of patch.received

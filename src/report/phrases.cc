@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "report/phrases.h"
@@ -55,6 +56,12 @@ std::vector<std::string> token_labels(std::span<const std::string> bytes) {
       labels.push_back(in_quotes(bytes[i]) + (range.end - range.begin > 1 ? " (" + display(whole) + ")" : ""));
   }
   return labels;
+}
+
+bool need_places(std::span<const std::string> labels, std::span<const std::int64_t> positions) {
+  return std::any_of(positions.begin(), positions.end(), [&](std::int64_t at) {
+    return std::count(labels.begin(), labels.end(), labels[static_cast<std::size_t>(at)]) > 1;
+  });
 }
 
 }  // namespace regard

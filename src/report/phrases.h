@@ -20,5 +20,8 @@ std::string percent(double share);
 
 // What to call each token of a text: in quotes; a part of a character with the character: "\xE4\xBD" (你).
 std::vector<std::string> token_labels(std::span<const std::string> bytes);
+// Whether one of these positions is called as some other position of the text is, so that a list of them must say where
+// each stands.
+bool need_places(std::span<const std::string> labels, std::span<const std::int64_t> positions);
 
 }  // namespace regard

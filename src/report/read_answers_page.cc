@@ -30,7 +30,9 @@ void add_lens(Page& page, const ReadResult& result, std::size_t index, int width
   const std::string final = in_quotes(result.piece_of(lens.back()[index].final.id).bytes);
   page.add_line();
   page.add_line("after each layer", kTitle)
-      .push_back(piece("  what would come next, and how likely " + final + " is", kFaint));
+      .push_back(piece(fmt::format("  what would {}, and how likely {} is",
+                                   reads_both_ways(result.model) ? "stand there" : "come next", final),
+                       kFaint));
   int widest = 0;
   const auto text = [&](const Guess& guess) { return in_quotes(result.piece_of(guess.id).bytes, 16); };
   for (const std::vector<LensRow>& layer : lens) widest = std::max(widest, piece(text(layer[index].top[0])).columns);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "report/head_grid.h"
 #include "report/phrases.h"
@@ -13,6 +14,7 @@
 #include "report/shaded_text.h"
 #include "report/views.h"
 #include "tensor/error.h"
+#include "text/display.h"
 
 namespace regard {
 namespace {
@@ -62,7 +64,7 @@ void add_shaded_text(Page& page, const RowView& view) {
       const auto at = static_cast<std::int64_t>(i);
       token.bytes += view.bytes[i];
       token.marked |= at == view.position;
-      token.faint |= at == view.sink || at > view.position;
+      token.faint |= at == view.sink || (at > view.position && !reads_both_ways(view.result.model));
       is_sink |= at == view.sink;
     }
     token.value = largest > 0 ? shares[r] / largest : 0;
@@ -102,11 +104,15 @@ void add_strongest(Page& page, const RowView& view) {
   page.add_line("strongest reads", kTitle);
   const std::size_t n = std::min(kStrongest, view.summary.strongest.size());
   std::vector<std::string> texts;
+  std::set<std::int64_t> named = {view.position};
+  for (std::size_t i = 0; i < n; ++i) named.insert(view.summary.strongest[i].key);
+  const bool placed = need_places(view.labels, std::vector<std::int64_t>(named.begin(), named.end()));
+  const auto name = [&](std::int64_t at) { return placed ? fmt::format("{} {}", at, view.text(at)) : view.text(at); };
   int widest = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const HeadRead& read = view.summary.strongest[i];
     texts.push_back(fmt::format("  layer {} head {}: {} <- {} {:.2f}", view.layer(read), view.head(read),
-                                view.text(view.position), view.text(read.key), read.weight));
+                                name(view.position), name(read.key), read.weight));
     widest = std::max(widest, piece(texts.back()).columns);
   }
   const int room = std::clamp(view.options.width - widest - 2, 0, 30);
@@ -182,6 +188,27 @@ void add_statistics(Page& page, const ReadResult& result) {
   if (!elsewhere.empty()) page.add_line("in --json or -o FILE only: " + elsewhere, kFaint);
 }
 
+void add_edits(Page& page, const ReadResult& result) {
+  if (result.edits.empty()) return;
+  page.add_line("read while this was changed", kTitle);
+  for (const auto& [edit, receipt] : result.edits)
+    page.add_line("  " + display(edit))
+        .push_back(piece(fmt::format("   {} cell{} named, {} changed", grouped(receipt.matched),
+                                     receipt.matched == 1 ? "" : "s", grouped(receipt.changed)),
+                         kFaint));
+  page.add_line();
+}
+
+void add_next(Page& page, const ReadResult& result, const std::vector<std::string>& labels, int width) {
+  if (result.next.empty()) return;
+  if (reads_both_ways(result.model))
+    page.add_line("in place of " + labels[static_cast<std::size_t>(result.next_row)], kTitle)
+        .push_back(piece(fmt::format("  position {}", result.next_row), kFaint));
+  else
+    page.add_line("next token", kTitle);
+  add_candidates(page, result.next, width);
+}
+
 }  // namespace
 
 Page read_page(const ReadResult& result, const ReadPageOptions& options) {
@@ -193,12 +220,14 @@ Page read_page(const ReadResult& result, const ReadPageOptions& options) {
   for (const TokenPiece& token : result.tokens) bytes.push_back(token.bytes);
   const std::vector<std::string> labels = token_labels(bytes);
   Page page{.title = "regard read " + result.model.name, .lines = {}};
-  page.add_line("next token", kTitle);
-  add_candidates(page, result.next, options.width);
+  add_edits(page, result);
+  add_next(page, result, labels, options.width);
   const View<const float, 4> weights = reading.weights.view();
   for (std::size_t r = 0; r < std::min(options.most_rows, rows.size()); ++r) {
     std::optional<std::int64_t> sink;
-    if (result.sink && result.sink->position < rows[r]) sink = result.sink->position;
+    if (result.sink &&
+        (reads_both_ways(result.model) ? result.sink->position != rows[r] : result.sink->position < rows[r]))
+      sink = result.sink->position;
     const View<const float, 3> row(weights.data + static_cast<std::int64_t>(r) * weights.stride[2],
                                    {weights.shape[0], weights.shape[1], weights.shape[3]},
                                    {weights.stride[0], weights.stride[1], weights.stride[3]});

@@ -4,8 +4,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "intervention/edit_tap.h"
 #include "reading/reading.h"
 #include "reading/sink.h"
 #include "report/output.h"
@@ -18,11 +20,13 @@ struct ReadResult {
   ModelSummary model;
   std::vector<TokenPiece> tokens;
   Reading reading;
-  std::vector<Statistic> asked;                       // what is written; the reading may hold more
-  std::vector<Candidate> next;                        // the likeliest after the last token
-  std::map<std::int32_t, std::string> bytes_of = {};  // of every token that lens and direct name
-  std::optional<AttentionSink> sink;                  // where column sums were read
-  double seconds = 0;                                 // that reading took
+  std::vector<Statistic> asked;  // what is written; the reading may hold more
+  std::vector<Candidate> next;   // the likeliest after `next_row`, or in its place; none: no head
+  std::int64_t next_row = 0;     // the last, or the first chosen one where rows read both ways
+  std::vector<std::pair<std::string, Receipt>> edits = {};  // that were made while it was read
+  std::map<std::int32_t, std::string> bytes_of = {};        // of every token that lens and direct name
+  std::optional<AttentionSink> sink;                        // where column sums were read
+  double seconds = 0;                                       // that reading took
   double tokens_per_second = 0;
 
   bool writes(Statistic statistic) const;

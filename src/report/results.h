@@ -22,6 +22,9 @@ struct ModelSummary {
   std::optional<ModelConfig> config;  // nothing where only the tokenizer could be read
 };
 
+// Every row reads the whole text, and says what stands in its own place instead of what comes next.
+inline bool reads_both_ways(const ModelSummary& model) { return model.config && !model.config->causal; }
+
 struct TokenPiece {
   std::int32_t id = 0;
   std::string bytes;  // exactly what it stands for
@@ -47,8 +50,9 @@ struct LogitsResult {
   ModelSummary model;
   std::vector<TokenPiece> tokens;
   std::vector<Candidate> next;
+  std::int64_t row = 0;  // after which they come, or in whose place they stand where rows read both ways
   float log_sum_exp = 0;
-  std::vector<float> token_logprob;  // [T - 1]
+  std::vector<float> token_logprob;  // [T - 1]; empty where rows read both ways: each has seen what it would foretell
 };
 
 struct GenerateResult {

@@ -24,7 +24,7 @@ void write_json(Output& out, const SweepReport& report, std::optional<double> se
   JsonWriter json(out);
   begin_document(json, "sweep", &report.model, report.tokens);
   json.member("metric", report.by.text);
-  json.member("row", report.row);
+  write_row(json, report.row);
   json.member("base", report.base);
   json.key("each");
   json.begin_array();

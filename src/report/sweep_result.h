@@ -18,7 +18,7 @@ namespace regard {
 struct SweepReport {
   ModelSummary model;
   std::vector<TokenPiece> tokens;
-  std::int64_t row = 0;  // where the metric was measured
+  std::int64_t row = 0;  // where the metric was measured; -1: over all rows
   MeasuredBy by;
   double base = 0;
   std::vector<std::string> edits;  // as receipts name them

@@ -86,6 +86,8 @@ Page info_page(const InfoResult& result, int width) {
   add_fact(page, "context",
            fmt::format("{} tokens, {} of key/value cache each", grouped(config.context),
                        human_bytes(result.cache_bytes_per_token)));
+  if (!config.causal) add_fact(page, "reads", "both ways: every row sees what comes before it and after it");
+  if (!config.head) add_fact(page, "head", "none: it says no tokens, its rows are what it is for");
   std::int64_t windowed = 0, widest = 0;
   for (const std::int64_t window : config.window) {
     windowed += window > 0;
@@ -141,8 +143,13 @@ void add_candidates(Page& page, std::span<const Candidate> candidates, int width
 }
 
 Page logits_page(const LogitsResult& result, int width, bool coloured) {
-  Page page{.title = "next token", .lines = {}};
-  page.add_line("next token", kTitle);
+  const bool in_place = reads_both_ways(result.model);
+  Page page{.title = in_place ? "in place" : "next token", .lines = {}};
+  Line& head = page.add_line(
+      in_place ? "in place of " + in_quotes(result.tokens[static_cast<std::size_t>(result.row)].bytes) : "next token",
+      kTitle);
+  if (in_place || result.row + 1 < std::ssize(result.tokens))
+    head.push_back(piece(fmt::format("  {}position {}", in_place ? "" : "after ", result.row), kFaint));
   add_candidates(page, result.next, width);
   if (result.token_logprob.empty()) return page;
 

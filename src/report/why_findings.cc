@@ -63,9 +63,10 @@ WhyFindings find_out(const WhyReport& report) {
   const WhyResult& why = report.why;
   const std::vector<double>& cause = why.hide_from_all;
   WhyFindings found;
-  if (report.sink && report.sink->position < why.row) found.sink = report.sink->position;
-  for (std::int64_t s = 0; s < why.row; ++s)
-    if (s != found.sink && std::isfinite(at(cause, s))) found.ranked.push_back(s);
+  const auto compared = [&](std::int64_t s) { return s < why.seen && s != why.row; };
+  if (report.sink && compared(report.sink->position)) found.sink = report.sink->position;
+  for (std::int64_t s = 0; s < why.seen; ++s)
+    if (compared(s) && s != found.sink && std::isfinite(at(cause, s))) found.ranked.push_back(s);
   std::stable_sort(found.ranked.begin(), found.ranked.end(),
                    [&](std::int64_t a, std::int64_t b) { return std::fabs(at(cause, a)) > std::fabs(at(cause, b)); });
   if (!found.ranked.empty()) found.largest = std::fabs(at(cause, found.ranked.front()));
@@ -114,7 +115,11 @@ std::vector<std::int64_t> strongest_heads(const WhyResult& why) {
 
 std::string why_title(const WhyReport& report) {
   const MeasuredBy& by = report.by;
-  if (by.token.empty()) return "what the next token depends on";
+  if (of_all_rows(by.metric.kind))
+    return by.metric.ids.empty() ? "what the text's embedding depends on"
+                                 : "what the likeness to " + in_quotes(by.metric.text, 60) + " depends on";
+  if (by.token.empty())
+    return reads_both_ways(report.model) ? "what the answer depends on" : "what the next token depends on";
   return "why " + in_quotes(by.token) +
          (by.metric.kind == MetricKind::diff ? " rather than " + in_quotes(by.against) : "");
 }

@@ -114,7 +114,7 @@ class Writer {
     std::string title = why_title(report_);
     title[0] = static_cast<char>(title[0] - 'a' + 'A');
     paragraph(title, "h1");
-    paragraph(answer_words(report_, label(why_.row)));
+    paragraph(answer_words(report_, labels_));
     out_.write("<dl>");
     for (const Candidate& candidate : report_.next) {
       const double p = std::exp(candidate.logprob);
@@ -166,7 +166,7 @@ class Writer {
   }
 
   void write_causes() {
-    heading("What it depends on", "each token hidden from all that come after it");
+    heading("What it depends on", hidden_words(report_));
     if (findings_.ranked.empty())
       return paragraph("The position is the first that reads anything: there is nothing to hide.");
     write_text(true);
@@ -175,7 +175,8 @@ class Writer {
   }
 
   void write_attention() {
-    heading("What was read", fmt::format("attention of {} (framed), mean over all layers and heads", label(why_.row)));
+    heading("What was read", fmt::format("attention of {}{}, mean over all layers and heads",
+                                         reader_words(report_, labels_), why_.row >= 0 ? " (framed)" : ""));
     write_text(false);
     if (findings_.sink)
       out_.write("<p class=\"faint\">" + markup_text(sink_words(report_, *findings_.sink, label(*findings_.sink))) +
@@ -228,7 +229,7 @@ class Writer {
     out_.write("</tr></thead>\n<tbody>\n");
     std::vector<std::int64_t> rows = findings_.ranked;
     if (findings_.sink) rows.push_back(*findings_.sink);
-    if (contrast) rows.push_back(why_.row);  // which cannot be hidden from itself, but patched
+    if (contrast && why_.row >= 0) rows.push_back(why_.row);  // which cannot be hidden from itself, but patched
     for (const std::int64_t s : rows) {
       const auto at = static_cast<std::size_t>(s);
       const bool ranked = s != findings_.sink && s != why_.row;

@@ -32,7 +32,7 @@ void write_json(Output& out, const WhyReport& report) {
   JsonWriter json(out);
   begin_document(json, "why", &report.model, report.tokens);
   json.member("metric", report.by.text);
-  json.member("row", why.row);
+  write_row(json, why.row);
   json.member("base", why.base);
   json.member("contrast", why.contrast);
   write_candidates(json, report.next);

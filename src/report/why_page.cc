@@ -81,7 +81,7 @@ class Writer {
 
   void add_answer() {
     page_.add_line(why_title(report_), kTitle);
-    add_paragraph(page_, answer_words(report_, label(why_.row)), options_.width, 0);
+    add_paragraph(page_, answer_words(report_, labels_), options_.width, 0);
     add_candidates(page_, std::span(report_.next).first(std::min(kCandidates, report_.next.size())), options_.width);
   }
 
@@ -121,7 +121,7 @@ class Writer {
   }
 
   void add_causes() {
-    add_title("what it depends on", "each token hidden from all that come after it");
+    add_title("what it depends on", hidden_words(report_));
     if (findings_.ranked.empty()) {
       add_paragraph(page_, "The position is the first that reads anything: there is nothing to hide.", options_.width,
                     2);
@@ -137,7 +137,7 @@ class Writer {
 
   void add_attention() {
     const auto& config = report_.model.config;
-    add_title("what was read", fmt::format("attention of {}, mean over all heads{}", label(why_.row),
+    add_title("what was read", fmt::format("attention of {}, mean over all heads{}", reader_words(report_, labels_),
                                            config ? fmt::format(" ({} x {})", config->layers, config->heads) : ""));
     add_shaded(false);
     if (findings_.sink)

@@ -49,7 +49,7 @@ struct Finding {
 };
 
 struct WhyFindings {
-  std::optional<std::int64_t> sink;    // when it lies before the metric's row
+  std::optional<std::int64_t> sink;    // when the metric's row sees it
   std::vector<std::int64_t> ranked;    // compared positions by falling |cause|
   double largest = 0;                  // |cause| among them
   std::vector<Finding> disagreements;  // read_not_used by falling attention, then used_not_read by falling |cause|

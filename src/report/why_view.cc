@@ -16,15 +16,14 @@ std::vector<WhyCharacter> why_characters(const WhyReport& report, const WhyFindi
   const WhyResult& why = report.why;
   std::vector<std::string> bytes;
   for (const TokenPiece& token : report.tokens) bytes.push_back(token.bytes);
-  const auto row = static_cast<std::size_t>(why.row);
   std::vector<WhyCharacter> characters;
   double most_read = 0;
   for (const TokenRange& range : whole_characters(bytes)) {
     WhyCharacter character{.begin = range.begin, .end = range.end, .bytes = {}};
     for (std::size_t i = range.begin; i < range.end; ++i) {
       character.bytes += bytes[i];
-      character.row |= i == row;
-      character.after |= i > row;
+      character.row |= static_cast<std::int64_t>(i) == why.row;
+      character.after |= static_cast<std::int64_t>(i) >= why.seen;
       character.sink |= findings.sink && static_cast<std::size_t>(*findings.sink) == i;
       character.attention += why.attention[i];
       const double cause = support(report.by.metric.kind, why.hide_from_all[i]) / findings.largest;
@@ -71,15 +70,28 @@ std::string head_note(const WhyReport& report, std::int64_t index) {
 }
 
 WhyLegend why_legend(const WhyReport& report) {
-  if (report.by.metric.kind >= MetricKind::kl) return {"changes the distribution", ""};
+  if (is_divergence(report.by.metric.kind)) return {"changes the distribution", ""};
+  if (of_all_rows(report.by.metric.kind)) return {"makes it less alike", "more alike"};
   return {"hurts the answer", "helps it"};
 }
 
-std::string answer_words(const WhyReport& report, const std::string& label) {
+std::string reader_words(const WhyReport& report, std::span<const std::string> labels) {
+  return report.why.row < 0 ? "all rows" : labels[static_cast<std::size_t>(report.why.row)];
+}
+
+std::string hidden_words(const WhyReport& report) {
+  return reads_both_ways(report.model) ? "each token hidden from all others"
+                                       : "each token hidden from all that come after it";
+}
+
+std::string answer_words(const WhyReport& report, std::span<const std::string> labels) {
   const WhyResult& why = report.why;
-  const std::string place = fmt::format("after {} (position {})", label, why.row);
-  if (report.by.metric.kind >= MetricKind::kl) return in_words(report.by) + ", " + place;
-  std::string text = fmt::format("{} = {}, {}", in_words(report.by), plain_number(why.base), place);
+  std::string place;
+  if (why.row >= 0)
+    place = fmt::format(", {} {} (position {})", reads_both_ways(report.model) ? "in place of" : "after",
+                        reader_words(report, labels), why.row);
+  if (is_divergence(report.by.metric.kind)) return in_words(report.by) + place;
+  std::string text = fmt::format("{} = {}{}", in_words(report.by), plain_number(why.base), place);
   if (why.contrast) text += fmt::format("; in the contrast {}", plain_number(*why.contrast));
   return text;
 }

@@ -35,8 +35,12 @@ struct WhyLegend {
 };
 WhyLegend why_legend(const WhyReport& report);
 
-// The metric, its value and its place; label: of the position that reads.
-std::string answer_words(const WhyReport& report, const std::string& label);
+// Who reads: the label of the metric's row, or all rows.
+std::string reader_words(const WhyReport& report, std::span<const std::string> labels);
+// From whom each token was hidden.
+std::string hidden_words(const WhyReport& report);
+// The metric, its value and its place.
+std::string answer_words(const WhyReport& report, std::span<const std::string> labels);
 // How far each reading goes with the causes.
 std::string correlation_words(const WhyFindings& findings);
 std::string sink_words(const WhyReport& report, std::int64_t sink, const std::string& label);

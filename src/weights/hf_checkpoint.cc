@@ -1,4 +1,5 @@
 #include "weights/hf_checkpoint.h"
+#include "weights/folder_tokenizer.h"
 
 #include <cmath>
 
@@ -7,6 +8,7 @@
 #include "weights/assembly.h"
 #include "weights/checked_json.h"
 #include "weights/hf_family.h"
+#include "weights/narrow_weights.h"
 #include "weights/safetensors.h"
 
 namespace regard {
@@ -27,7 +29,12 @@ float rounded_to(DType dtype, float scale) {
 }
 
 // A folder without a tokenizer can still be run on ids; they are written as <17>.
-TokenizerSpec ids_alone(std::int64_t vocabulary) {
+TokenizerSpec tokenizer_of(const std::filesystem::path& folder, std::int64_t vocabulary) {
+  try {
+    return tokenizer_from_folder(folder);
+  } catch (const Error& error) {
+    if (error.code != ErrorCode::not_found) throw;
+  }
   TokenizerSpec spec;
   spec.pre = "gpt-2";
   for (std::int64_t id = 0; id < vocabulary; ++id) spec.pieces.push_back(fmt::format("<{}>", id));
@@ -57,8 +64,14 @@ void assemble(const HfFamily& family, Assembly& assembly, Checkpoint& checkpoint
   const std::string_view prefix = prefix_in(family, config, tensors);
   if (config.head) config.head = family.head.empty() || tensors.contains(family.head);
   if (!family.untied.empty() && tensors.contains(family.untied)) config.tied_head = false;
-  for (const ExpectedTensor& expected : expected_tensors(config))
-    assembly.take(expected, hf_part(family, config, prefix, expected.name));
+  for (const ExpectedTensor& expected : expected_tensors(config)) {
+    TensorPart part = hf_part(family, config, prefix, expected.name);
+    if (!tensors.contains(part.tensor) && tensors.contains(part.tensor + "_blocks")) {  // MXFP4: outputs are rows
+      part.tensor += "_blocks";
+      part.turned = false;
+    }
+    assembly.take(expected, part);
+  }
   if (config.sinusoidal) {
     checkpoint.matrices.emplace("position_embd.weight", sinusoidal_positions(config, checkpoint));
     assembly.ignore(std::string(family.prefix) + "embed_positions.weight");  // older files store it
@@ -90,13 +103,14 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
   keys.refuse_unknown();
   config.name = folder.filename().string();
 
-  const SafetensorsFiles files = read_safetensors(folder);
+  SafetensorsFiles files = read_safetensors(folder);
   checkpoint.mappings = files.mappings;
   for (const auto& mapping : files.mappings) {
     checkpoint.files.push_back(mapping->path().string());
     checkpoint.bytes += mapping->size();
   }
-  const StoredTensors& tensors = files.tensors;
+  StoredTensors& tensors = files.tensors;
+  widen_narrow_weights(json, checkpoint, tensors);
   if (config.layers > static_cast<std::int64_t>(tensors.size()))
     keys.bad("num_hidden_layers", fmt::format("is {}, but there are only {} tensors", config.layers, tensors.size()));
 
@@ -112,7 +126,7 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
   for (const auto& [name, tensor] : tensors)
     if (hf_ignores(name)) assembly.ignore(name);
   assembly.refuse_leftovers();
-  checkpoint.tokenizer = ids_alone(config.vocabulary);
+  checkpoint.tokenizer = tokenizer_of(folder, config.vocabulary);
   return checkpoint;
 }
 

@@ -76,6 +76,7 @@ constexpr std::string_view kHarmless[] = {
     "prefix",
     "pretraining_tp",
     "problem_type",
+    "quantization_config",
     "reference_compile",
     "remove_invalid_values",
     "repad_logits_with_grad",

@@ -337,9 +337,7 @@ TEST_F(Intervention, APathReachesOnlyItsReceivers) {
   RunRecord record(model_, ids_, {Site::rot_q}, nullptr, &edits);
   Cells receiver = cells({"patch q from=clean layer=2"})[0];
   receiver.from = &record;
-  const std::vector<float> last(&clean_.final_resid()(kTokens - 1, 0),
-                                &clean_.final_resid()(kTokens - 1, 0) + c_.width);
-  const Measure measure(model_, {MetricKind::logprob, 3}, last);
+  const Measure measure(model_, {MetricKind::logprob, 3}, clean_.final_resid(), kTokens - 1);
   EXPECT_EQ(whole_run(model_, ids_, std::span(&receiver, 1), measure, kTokens - 1).result.value - measure.base(), q);
 }
 

@@ -31,9 +31,7 @@ class MetricTest : public ::testing::Test {
     for (std::int64_t i = 0; i < V_; ++i) lp.push_back(logits_(r, i) - max - std::log(sum));
     return lp;
   }
-  Measure measure(Metric metric) const {
-    return Measure(model_, metric, std::span(&resid_(0, 0), static_cast<std::size_t>(model_.config().width)));
-  }
+  Measure measure(Metric metric) const { return Measure(model_, metric, resid_.view(), 0); }
 
   testing::TinyModelFile file_;
   Model model_;

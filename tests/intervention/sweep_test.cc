@@ -1,19 +1,10 @@
 // A sweep gives the bits of whole runs, for every kind of edit, however it is batched.
 
-#include "intervention/sweep.h"
-
-#include <gtest/gtest.h>
-
-#include "intervention/experiment.h"
-#include "support/targets.h"
-#include "support/tiny_model.h"
+#include "intervention/sweeps.h"
 #include "tensor/error.h"
 
 namespace regard {
 namespace {
-
-using testing::Numbers;
-using testing::same_bits;
 
 constexpr std::int64_t kTokens = 60;
 #ifdef __SANITIZE_ADDRESS__
@@ -22,108 +13,13 @@ constexpr std::int64_t kWhatIfs = 32;  // instrumented, whole runs take ten time
 constexpr std::int64_t kWhatIfs = 200;
 #endif
 
-// Every action at every site that it has.
-const char* const kKinds[] = {"block edge",
-                              "scale edge by=0.5",
-                              "scale edge by=3",
-                              "scale z by=-2",
-                              "scale v by=0.5",
-                              "scale attn_out by=0",
-                              "scale mlp_out by=1.5",
-                              "zero z",
-                              "zero v",
-                              "zero attn_out",
-                              "zero mlp_out",
-                              "zero resid_pre",
-                              "zero resid_post",
-                              "mean z",
-                              "mean v",
-                              "mean attn_out",
-                              "mean mlp_out",
-                              "mean resid_pre",
-                              "mean resid_post",
-                              "mean z from=other",
-                              "patch k from=other",
-                              "patch v from=other",
-                              "patch q from=other",
-                              "patch z from=other",
-                              "patch pattern from=other",
-                              "patch attn_out from=other",
-                              "patch mlp_out from=other",
-                              "patch resid_pre from=other",
-                              "patch resid_post from=other",
-                              "freeze pattern",
-                              "uniform pattern",
-                              "permute pattern seed=7"};
+struct HasFile {
+  testing::TinyModelFile file_{{.layers = 4, .context = 512, .type = DType::q4_1, .embedding_type = DType::q8_0}};
+};
 
-class SweepTest : public ::testing::Test {
+class SweepTest : public ::testing::Test, protected HasFile, protected Sweeps {
  protected:
-  SweepTest()
-      : file_({.layers = 4, .context = 512, .type = DType::q4_1, .embedding_type = DType::q8_0}),
-        model_(Model::load(file_.path())),
-        ids_(testing::some_ids(kTokens, model_.config().vocabulary)),
-        other_(testing::some_ids(kTokens, model_.config().vocabulary, 2)) {
-    std::vector<Edit> all;
-    for (const char* kind : kKinds) all.push_back(parse_edit(kind));
-    experiment_ = std::make_unique<Experiment>(model_,
-                                               ExperimentRequest{.ids = ids_,
-                                                                 .runs = {{"other", other_}},
-                                                                 .edits = all,
-                                                                 .metric = {MetricKind::logprob, 3},
-                                                                 .sites = Sweep::sites()},
-                                               true);
-  }
-
-  // A few cells of a kind, somewhere.
-  Edit somewhere(std::string_view kind, Numbers& numbers) {
-    Edit edit = parse_edit(kind);
-    const ModelConfig& c = model_.config();
-    const auto choose = [&](Selector selector, std::int64_t count) {
-      if (!has(edit.site, selector) || numbers.below(5) == 0) return;
-      const std::int64_t a = numbers.below(count), b = numbers.below(count);
-      edit.at(selector) =
-          numbers.below(2) == 0 ? std::to_string(a) : fmt::format("{}:{}", std::min(a, b), std::max(a, b) + 1);
-    };
-    choose(Selector::layer, c.layers);
-    choose(Selector::head, c.heads);
-    choose(Selector::kv_head, c.kv_heads);
-    choose(Selector::row, kTokens);
-    choose(Selector::key, kTokens);
-    return edit;
-  }
-
-  std::vector<std::vector<Cells>> what_ifs(std::string_view kind, std::int64_t count = kWhatIfs) {
-    std::vector<std::vector<Cells>> all;
-    Numbers numbers(std::hash<std::string_view>()(kind));
-    while (std::ssize(all) < count) {
-      std::vector<Edit> edits = {somewhere(kind, numbers)};
-      // To freeze what nothing changes is to change nothing.
-      if (edits[0].action == Action::freeze) edits.push_back(parse_edit("scale mlp_out by=1.5 layer=0"));
-      all.push_back(experiment_->resolve(edits));
-    }
-    return all;
-  }
-
-  std::vector<double> swept(const std::vector<std::vector<Cells>>& all, std::int64_t batch_rows = 1024,
-                            std::int64_t row = -1) {
-    std::vector<double> values(all.size());
-    Sweep sweep(model_, experiment_->clean(), experiment_->measure(), {.row = row, .batch_rows = batch_rows});
-    sweep.run(
-        std::ssize(all), [&](std::int64_t i) { return all[i]; },
-        [&](const WhatIfResult& one) { values[one.index] = one.value; });
-    return values;
-  }
-  std::vector<double> whole(const std::vector<std::vector<Cells>>& all, std::int64_t row = kTokens - 1) {
-    std::vector<double> values;
-    for (const auto& cells : all)
-      values.push_back(whole_run(model_, ids_, cells, experiment_->measure(), row).result.value);
-    return values;
-  }
-
-  testing::TinyModelFile file_;
-  Model model_;
-  std::vector<std::int32_t> ids_, other_;
-  std::unique_ptr<Experiment> experiment_;
+  SweepTest() : Sweeps(file_.path(), kTokens, {MetricKind::logprob, 3}) {}
 };
 
 TEST_F(SweepTest, EveryKindHasTheBitsOfWholeRuns) {
@@ -131,7 +27,7 @@ TEST_F(SweepTest, EveryKindHasTheBitsOfWholeRuns) {
   set_thread_count(1);  // thousands of small runs: other counts below
   for (const char* kind : kKinds) {
     SCOPED_TRACE(kind);
-    const auto all = what_ifs(kind);
+    const auto all = what_ifs(kind, kWhatIfs);
     const std::vector<double> values = swept(all);
     EXPECT_TRUE(same_bits(values, whole(all)));
     const double base = experiment_->measure().base();
@@ -187,7 +83,7 @@ TEST_F(SweepTest, MeasuredAtARowInTheMiddle) {
       model_, {.ids = ids_, .runs = {}, .edits = {}, .metric = {MetricKind::kl}, .row = row, .sites = Sweep::sites()},
       true);
   for (const char* kind : {"zero z", "block edge", "zero v", "zero resid_pre"}) {
-    const auto all = what_ifs(kind);
+    const auto all = what_ifs(kind, kWhatIfs);
     std::vector<double> values(all.size()), expected;
     Sweep sweep(model_, middle.clean(), middle.measure(), {.row = row});
     sweep.run(

@@ -80,7 +80,9 @@ TEST_P(ReadingGolden, TheSinkIsTheFirstPosition) {
   if (std::count(windows.begin(), windows.end(), 0) == std::ssize(windows)) texts.push_back(long_prompts()[0]);
   for (const Json& text : texts) {
     const auto ids = text["ids"].get<std::vector<std::int32_t>>();
-    const std::optional<AttentionSink> sink = find_sink(read(model(), ids, {}).column_sum.view());
+    const Reading whole = read(model(), ids, {});
+    const std::optional<AttentionSink> sink =
+        find_sink(whole.column_sum.view(), model().config(), whole.request.layers);
     ASSERT_TRUE(sink.has_value());
     EXPECT_EQ(sink->position, 0);
     std::printf("%zu tokens: %.0f %% of the heads, %.0f %% of their reading\n", ids.size(), 100 * sink->share,

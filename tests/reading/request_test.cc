@@ -145,21 +145,29 @@ Tensor<float, 3> columns(std::int64_t T, const std::vector<double>& mass, std::i
   return sum;
 }
 
+// Of one layer without a window.
+std::optional<AttentionSink> sink_of(const Tensor<float, 3>& column_sum) {
+  ModelConfig config;
+  config.window = {0};
+  const std::int64_t layer = 0;
+  return find_sink(column_sum.view(), config, std::span(&layer, 1));
+}
+
 TEST(FindSink, NamesThePositionThatManyHeadsRead) {
-  const auto first = find_sink(columns(64, {0.9, 0.8, 0, 0.7}, 0).view());
+  const auto first = sink_of(columns(64, {0.9, 0.8, 0, 0.7}, 0));
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->position, 0);
   EXPECT_EQ(first->share, 0.75);
   EXPECT_GT(first->mass, 0.5);
-  const auto third = find_sink(columns(64, {0.9, 0.8, 0.9, 0.7}, 2).view());
+  const auto third = sink_of(columns(64, {0.9, 0.8, 0.9, 0.7}, 2));
   ASSERT_TRUE(third.has_value());
   EXPECT_EQ(third->position, 2);
 }
 
 TEST(FindSink, SeesNoneWhereThereIsNone) {
-  for (std::int64_t T : {1, 2, 3, 5, 14, 64, 500}) EXPECT_FALSE(find_sink(columns(T, {0, 0, 0}, 0).view())) << T;
-  EXPECT_FALSE(find_sink(columns(64, {0.9, 0, 0, 0, 0}, 0).view()));  // one head of five
-  EXPECT_FALSE(find_sink(columns(64, {0.9, 0.9, 0.9}, 60).view()));   // too late to be one
+  for (std::int64_t T : {1, 2, 3, 5, 14, 64, 500}) EXPECT_FALSE(sink_of(columns(T, {0, 0, 0}, 0))) << T;
+  EXPECT_FALSE(sink_of(columns(64, {0.9, 0, 0, 0, 0}, 0)));  // one head of five
+  EXPECT_FALSE(sink_of(columns(64, {0.9, 0.9, 0.9}, 60)));   // too late to be one
 }
 
 }  // namespace

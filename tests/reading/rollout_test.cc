@@ -85,7 +85,7 @@ TEST(Replay, GivesTheSameBitsFromAnyNumberOfKeptResiduals) {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t kept : {1, 2, 3, 5, 8}) {
     Count count;
-    Replay replay(model, state, ids, 0, &count, kept * once);
+    Replay replay(model, state, ids, 0, {.watch = &count, .kept_bytes = kept * once});
     const Tensor<float, 3> result = rollout(model, replay, kTokens, rows);
     EXPECT_TRUE(same_bits(all_of(expected), all_of(result))) << kept;
     EXPECT_LE(count.runs, before) << "more memory, more work";
@@ -93,7 +93,7 @@ TEST(Replay, GivesTheSameBitsFromAnyNumberOfKeptResiduals) {
   }
   EXPECT_EQ(before, 8 + 9);  // each layer once for its output, once for its weights
   EXPECT_EQ(before, Replay::layers_run(model.config(), kTokens));
-  EXPECT_THROW(Replay(model, state, std::span(ids).first(9)), Error);
+  EXPECT_THROW(Replay(model, state, std::span(ids).first(9), 0, {}), Error);
 }
 
 TEST_F(ModelReading, RolloutNeedsTheState) {

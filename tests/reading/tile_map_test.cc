@@ -127,7 +127,7 @@ TEST(EvenEdges, DifferByOneAtMostAndCoverAll) {
 TEST_F(Map, MemoryIsThePictureAndTheCache) {
   // Twice the text takes at most twice the bytes; the rectangle is never held.
   const ModelConfig& c = model_.config();
-  const auto bytes = [&](std::int64_t n) { return bytes_needed(MapRequest{2, 0, {0, n, 0, n}, 64, 64}, c); };
+  const auto bytes = [&](std::int64_t n) { return bytes_needed(MapRequest{2, 0, {0, n, 0, n}, 64, 64}, c, 5000); };
   EXPECT_LE(bytes(1 << 16), 2 * bytes(1 << 15));
   EXPECT_LT(bytes(1 << 16), std::int64_t{1} << 32);
 }

@@ -27,9 +27,10 @@ WhyReport sample(bool contrast = false, MetricKind kind = MetricKind::diff) {
                .token = " Mary",
                .against = {}};
   if (kind == MetricKind::diff) report.by.against = " John";
-  if (kind >= MetricKind::kl) report.by = {.metric = {.kind = kind}, .text = "kl", .token = {}, .against = {}};
+  if (is_divergence(kind)) report.by = {.metric = {.kind = kind}, .text = "kl", .token = {}, .against = {}};
   WhyResult& why = report.why;
   why.row = 6;
+  why.seen = 7;
   why.base = 4.25;
   why.attention = {0.5, 0.02, 0.06, 0.3, 0.04, 0.05, 0.03};
   why.rollout = {0.7, 0.1, 0.1, 0.05, 0.03, 0.01, 0.01};
@@ -223,6 +224,7 @@ TEST(WhyPage, NothingMatters) {
 TEST(WhyPage, OfTheFirstPosition) {
   WhyReport report = sample();
   report.why.row = 0;
+  report.why.seen = 1;
   std::fill(report.why.hide_from_all.begin(), report.why.hide_from_all.end(), kNone);
   std::fill(report.why.hide_from_last.begin(), report.why.hide_from_last.end(), kNone);
   const std::string text = one_line(plain(why_page(report, {})));

@@ -7,15 +7,17 @@
 
 namespace regard::testing {
 
-// The file of a model of the catalogue ("smollm2", "gemma3-270m"); empty when it is not on this machine, and then the
-// test says so and skips:
+// The file or the folder of a model of the catalogue ("smollm2", "gemma3-270m", "minilm"); empty when it is not on this
+// machine, and then the test says so and skips:
 //   const std::filesystem::path path = real_model("smollm2");
 //   if (path.empty()) GTEST_SKIP() << "SmolLM2 is not here: ./check fetches it";
 inline std::filesystem::path real_model(const std::string& name) {
   const char* folder = std::getenv("REGARD_TEST_MODELS");
   if (folder == nullptr || *folder == '\0') return {};
-  std::filesystem::path path = std::filesystem::path(folder) / (name + ".gguf");
-  return std::filesystem::is_regular_file(path) ? path : std::filesystem::path();
+  const std::filesystem::path file = std::filesystem::path(folder) / (name + ".gguf");
+  if (std::filesystem::is_regular_file(file)) return file;
+  const std::filesystem::path model = std::filesystem::path(folder) / name;
+  return std::filesystem::is_regular_file(model / "config.json") ? model : std::filesystem::path();
 }
 
 }  // namespace regard::testing

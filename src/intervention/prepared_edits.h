@@ -1,0 +1,31 @@
+#pragma once
+// Edits of one text, ready to be made: checked, and with the runs that they take values from.
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "intervention/cells.h"
+#include "parallel/progress.h"
+
+namespace regard {
+
+class PreparedEdits {
+ public:
+  // runs: other texts by name. Checks first, then runs what the edits need. Errors: as resolve() and check().
+  PreparedEdits(const Model& model, std::span<const std::int32_t> ids,
+                const std::map<std::string, std::vector<std::int32_t>>& runs, std::span<const Edit> edits,
+                Progress* progress = nullptr);
+  PreparedEdits(const PreparedEdits&) = delete;
+  PreparedEdits& operator=(const PreparedEdits&) = delete;
+
+  const std::vector<Cells>& cells() const { return cells_; }  // of each edit
+
+ private:
+  std::map<std::string, RunRecord> records_;
+  std::vector<Cells> cells_;
+};
+
+}  // namespace regard
