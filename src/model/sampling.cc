@@ -37,13 +37,15 @@ std::int32_t sample(const float* logits, std::int64_t n, const SamplingOptions& 
   const auto better = [&](std::int32_t a, std::int32_t b) {
     return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
   };
-  std::vector<std::int32_t> ids;  // NaN can't be chosen
-  for (std::int64_t i = 0; i < n; ++i)
-    if (!std::isnan(logits[i])) ids.push_back(static_cast<std::int32_t>(i));
-  if (ids.empty()) throw Error(ErrorCode::bad_input, "every logit is NaN: there is no next token to choose");
-  const std::int32_t best = *std::min_element(ids.begin(), ids.end(), better);
+  std::int32_t best = -1;
+  for (std::int32_t i = 0; i < n; ++i)  // NaN can't be chosen
+    if (best < 0 ? !std::isnan(logits[i]) : logits[i] > logits[best]) best = i;
+  if (best < 0) throw Error(ErrorCode::bad_input, "every logit is NaN: there is no next token to choose");
   if (o.temperature == 0 || std::isinf(logits[best])) return best;
 
+  std::vector<std::int32_t> ids;
+  for (std::int32_t i = 0; i < n; ++i)
+    if (!std::isnan(logits[i])) ids.push_back(i);
   const std::size_t keep =
       o.top_k > 0 ? std::min<std::size_t>(ids.size(), static_cast<std::size_t>(o.top_k)) : ids.size();
   std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(keep), ids.end(), better);
