@@ -62,6 +62,8 @@ class File:
             w.add_rope_scaling_factor(rope["factor"])
         if rope["rope_type"] == "yarn":
             w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+            w.add_rope_scaling_yarn_beta_fast(rope.get("beta_fast", 32.0))
+            w.add_rope_scaling_yarn_beta_slow(rope.get("beta_slow", 1.0))
         return rope
 
     def has(self, name): return name in self.stored
