@@ -1,5 +1,6 @@
 #include "kernels/dequantize.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "kernels/iq4_values.h"
@@ -152,6 +153,16 @@ void iq4_xs(const Byte* b, float* y) {
   }
 }
 
+// {u8 e; u8 qs[16]}: 2^(e - 128) v[q], v the table of iq4_values.h. (OCP Microscaling Formats 1.0; to ggml the scale
+// 255 is not NaN but 2^127 like any other.)
+void mxfp4(const Byte* b, float* y) {
+  const float d = std::ldexp(1.0f, static_cast<int>(b[0]) - 128);
+  for (int j = 0; j < 16; ++j) {
+    y[j] = d * static_cast<float>(kMxfp4Levels[b[1 + j] & 15]);
+    y[j + 16] = d * static_cast<float>(kMxfp4Levels[b[1 + j] >> 4]);
+  }
+}
+
 void plain_f32(const Byte* b, float* y) { *y = read<float>(b); }
 void plain_f16(const Byte* b, float* y) { *y = half(b); }
 void plain_bf16(const Byte* b, float* y) { *y = f32_from_bf16(read<std::uint16_t>(b)); }
@@ -192,6 +203,8 @@ Widen widen_of(DType type) {
       return iq4_nl;
     case DType::iq4_xs:
       return iq4_xs;
+    case DType::mxfp4:
+      return mxfp4;
   }
   throw Error(ErrorCode::bad_input, fmt::format("stored type {} does not exist", static_cast<int>(type)));
 }

@@ -88,6 +88,8 @@ inline Format FormatOf(DType type) {
       return Quantised<IQ4_NL>();
     case DType::iq4_xs:
       return Quantised<IQ4_XS>();
+    case DType::mxfp4:
+      return Quantised<MXFP4>();
   }
   throw Error(ErrorCode::bad_input, "weights of a stored type that does not exist");
 }

@@ -121,15 +121,15 @@ struct Q8_0 {
   }
 };
 
-// The four low bits of each byte -> the iq4 level.
-HWY_INLINE VU Iq4Lookup(VU w) {
+// The four low bits of each byte -> one of 16 levels.
+HWY_INLINE VU Lookup(const std::int8_t* levels, VU w) {
   const hn::Repartition<std::int8_t, U32> d8;
-  const auto levels = hn::LoadDup128(d8, kIq4Levels);
-  return hn::BitCast(U32(), hn::TableLookupBytes(levels, hn::BitCast(d8, LowNibbles(w))));
+  return hn::BitCast(U32(), hn::TableLookupBytes(hn::LoadDup128(d8, levels), hn::BitCast(d8, LowNibbles(w))));
 }
-HWY_INLINE Words Iq4Lookup(const Words& q) {
-  return {Iq4Lookup(q.w0), Iq4Lookup(q.w1), Iq4Lookup(q.w2), Iq4Lookup(q.w3)};
+HWY_INLINE Words Lookup(const std::int8_t* levels, const Words& q) {
+  return {Lookup(levels, q.w0), Lookup(levels, q.w1), Lookup(levels, q.w2), Lookup(levels, q.w3)};
 }
+HWY_INLINE Words Iq4Lookup(const Words& q) { return Lookup(kIq4Levels, q); }
 
 // {f16 d; u8 qs[16]}
 struct IQ4_NL {
@@ -141,6 +141,21 @@ struct IQ4_NL {
     const Words q = TurnBytes(rows, at + 2);
     to.SetNumbers(0, Iq4Lookup(q));
     to.SetNumbers(1, Iq4Lookup(ShiftedRight<4>(q)));
+  }
+};
+
+// {u8 e; u8 qs[16]}: the scale is 2^(e - 128). What its exponent field can't say, below 2^-126, counts as 0, and so
+// does what the product's own power of two makes of anything below 2^-125: 1e-38 times a number of at most 12.
+struct MXFP4 {
+  static constexpr int kBlock = 32, kBytes = 17, kStep = 32;
+  static constexpr NumberFormat kFormat{.sub_bits = 5, .minimum = false, .nibbles = false, .halves = false};
+  static HWY_INLINE void Read(const RowPointers& rows, std::int64_t k, const WordSlot<kFormat.minimum>& to) {
+    const std::int64_t at = k / kBlock * kBytes;
+    const VU e = hn::And(Turn(rows, at).w0, Bits(0xff));
+    to.SetScale(0, hn::BitCast(F32(), hn::ShiftLeft<23>(hn::Sub(hn::Max(e, Bits(1)), Bits(1)))));
+    const Words q = TurnBytes(rows, at + 1);
+    to.SetNumbers(0, Lookup(kMxfp4Levels, q));
+    to.SetNumbers(1, Lookup(kMxfp4Levels, ShiftedRight<4>(q)));
   }
 };
 

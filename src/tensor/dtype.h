@@ -23,7 +23,8 @@ enum class DType : std::uint8_t {
   q5_k,
   q6_k,
   iq4_nl,
-  iq4_xs
+  iq4_xs,
+  mxfp4
 };
 
 struct DTypeInfo {

@@ -65,7 +65,8 @@ Matrix Assembly::find(const ExpectedTensor& expected, const TensorPart& part) {
   if (!stored.dtype)
     throw Error(ErrorCode::unsupported,
                 fmt::format("{} is stored as {}, which is not supported", where(stored, part.tensor), stored.format),
-                "supported are F32 F16 BF16 F64 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS");
+                "supported are F32 F16 BF16 F64 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS "
+                "MXFP4");
   StoredRows rows;
   rows.dtype = *stored.dtype;
   rows.rows = expected.vector ? shape.back() : shape[axes - 2];

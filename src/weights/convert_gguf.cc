@@ -6,30 +6,21 @@
 #include "tensor/error.h"
 #include "weights/convert_sources.h"
 #include "weights/gguf_shards.h"
-#include "weights/mxfp4.h"
 
 namespace regard {
 
 namespace {
 
-constexpr std::uint32_t kMxfp4 = 39;              // ggml's id
 constexpr std::int64_t kPieceElements = 1 << 20;  // widened at a time, at least a row
 
-// A block of the file as a row of numbers.
-void widen_row(const Matrix& w, std::uint32_t type, std::int64_t row, float* out) {
-  if (type != kMxfp4) return dequantize(w, row, 0, w.cols, out);
-  for (std::int64_t block = 0; block < w.cols / kMxfp4Block; ++block)
-    widen_mxfp4_gguf(w.row(row) + block * kMxfp4GgufBytes, out + block * kMxfp4Block);
-}
-
-std::function<void(const ByteSink&)> widened(const Matrix& w, std::uint32_t type) {
+std::function<void(const ByteSink&)> widened(const Matrix& w) {
   return [=](const ByteSink& sink) {
     if (w.rows == 0 || w.cols == 0) return;
     const std::int64_t step = std::max<std::int64_t>(1, kPieceElements / w.cols);
     Buffer<float> rows(std::min(step, w.rows) * w.cols);
     for (std::int64_t first = 0; first < w.rows; first += step) {
       const std::int64_t count = std::min(step, w.rows - first);
-      parallel_for(count, [&](std::int64_t i, int) { widen_row(w, type, first + i, rows.data() + i * w.cols); });
+      parallel_for(count, [&](std::int64_t i, int) { dequantize(w, first + i, 0, w.cols, rows.data() + i * w.cols); });
       sink(reinterpret_cast<const std::byte*>(rows.data()), count * w.cols * 4);
     }
   };
@@ -57,12 +48,12 @@ Conversion convert_from_gguf(const std::filesystem::path& path, bool widen) {
     if (out.type != nullptr) {
       out.write = copy_of(data, tensor.bytes);
     } else {
-      if (!tensor.type->dtype && tensor.type->id != kMxfp4)
+      if (!tensor.type->dtype)
         throw Error(ErrorCode::unsupported, fmt::format("{}: the tensor {} is stored as {}, which is not supported",
                                                         shards->file(place), in_quotes(name), tensor.type->name));
       if (!widen) refuse_quantised(shards->file(place), name, tensor.type->name);
       Matrix w;
-      w.dtype = tensor.type->dtype.value_or(DType::f32);
+      w.dtype = *tensor.type->dtype;
       w.cols = tensor.shape[0];  // a type of blocks has at least one axis
       const std::int64_t blocks = tensor.bytes / tensor.type->block_bytes;
       w.rows = w.cols == 0 ? 0 : blocks * tensor.type->block_elements / w.cols;
@@ -70,7 +61,7 @@ Conversion convert_from_gguf(const std::filesystem::path& path, bool widen) {
       w.data = data;
       out.type = safetensors_type(DType::f32);
       out.bytes = w.rows * w.cols * 4;
-      out.write = widened(w, tensor.type->id);
+      out.write = widened(w);
       ++conversion.widened;
     }
     conversion.tensors.push_back(std::move(out));

@@ -7,6 +7,7 @@
 #include "weights/assembly.h"
 #include "weights/gguf.h"
 #include "weights/gguf_config.h"
+#include "weights/gguf_family.h"
 #include "weights/gguf_shards.h"
 #include "weights/gguf_tokenizer.h"
 
@@ -29,15 +30,45 @@ StoredTensors stored_tensors(const GgufShards& shards) {
   return all;
 }
 
-// Divisors of the angle per pair: how Llama 3 files carry their scaling (conversion/llama.py, generate_extra_tensors).
-std::vector<double> divisors(Assembly& assembly, const ExpectedTensor& expected, const std::string& file) {
-  const std::vector<float> values = assembly.values(expected, {expected.name});
+// Divisors of the angle per pair.
+std::vector<double> divisors(Assembly& assembly, const std::string& tensor, std::int64_t pairs,
+                             const std::string& file) {
+  const std::vector<float> values = assembly.values({tensor, 1, pairs, true, false}, {tensor});
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!(std::isfinite(values[i]) && values[i] > 0))
-      throw Error(
-          ErrorCode::bad_input,
-          fmt::format("{}: 'rope_freqs.weight' has the value {} at {}; it should be positive", file, values[i], i));
+      throw Error(ErrorCode::bad_input,
+                  fmt::format("{}: '{}' has the value {} at {}; it should be positive", file, tensor, values[i], i));
   return {values.begin(), values.end()};
+}
+
+// How files carry the scalings of Llama 3 (conversion/llama.py, generate_extra_tensors) and Phi 3 (conversion/phi.py).
+void read_divisors(Assembly& assembly, ModelConfig& c, const GgufFile& gguf) {
+  RotaryConfig& rotary = c.rotary_global;
+  const bool shared = c.rotary_local.base == rotary.base;  // one rotary for all layers
+  const std::int64_t pairs = rotary.dim / 2;
+  if (assembly.has("rope_freqs.weight"))
+    rotary.frequency_divisors = divisors(assembly, "rope_freqs.weight", pairs, gguf.file);
+  if (c.family == "phi3" && assembly.has("rope_factors_long.weight")) {
+    rotary.scaling = RotaryScaling::longrope;
+    rotary.long_factors = divisors(assembly, "rope_factors_long.weight", pairs, gguf.file);
+    rotary.short_factors = divisors(assembly, "rope_factors_short.weight", pairs, gguf.file);
+  } else if (c.family == "phi3" && rotary.attention_factor != 0) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{}: 'phi3.rope.scaling.attn_factor' is {}, but there is no 'rope_factors_long.weight'",
+                            gguf.file, rotary.attention_factor));
+  }
+  if (shared) c.rotary_local = rotary;
+}
+
+// Layers with a router are mixtures. It has a row per expert: what the file says of their number, it has bytes for.
+void find_mixtures(const StoredTensors& tensors, ModelConfig& c, const GgufFile& gguf) {
+  for (std::size_t l = 0; l < c.mixture.layers.size(); ++l) {
+    const auto router = tensors.find(fmt::format("blk.{}.ffn_gate_inp.weight", l));
+    c.mixture.layers[l] = router != tensors.end();
+    if (c.mixture.layers[l] && (router->second.shape.empty() || router->second.shape.front() != c.mixture.experts))
+      throw Error(ErrorCode::bad_input, fmt::format("{}: '{}' does not have a row for each of the {} experts",
+                                                    gguf.file, router->first, c.mixture.experts));
+  }
 }
 
 }  // namespace
@@ -53,18 +84,14 @@ Checkpoint load_gguf_checkpoint(const std::filesystem::path& path) {
     checkpoint.bytes += mapping->size();
   }
   const StoredTensors tensors = stored_tensors(shards);
-  config.tied_head = !tensors.contains("output.weight");
+  if (config.head) config.tied_head = !tensors.contains("output.weight");
   if (config.tied_head && tensors.contains("output.bias"))
     throw Error(ErrorCode::bad_input, fmt::format("{}: there is an 'output.bias' but no 'output.weight'", gguf.file));
+  find_mixtures(tensors, config, gguf);
   Assembly assembly(checkpoint, tensors);
-  for (const ExpectedTensor& expected : expected_tensors(config)) {
-    if (expected.name != "rope_freqs.weight")
-      assembly.take(expected, {expected.name});
-    else if (assembly.has(expected.name))
-      config.rotary_global.frequency_divisors = divisors(assembly, expected, gguf.file);
-  }
-  if (config.rotary_local.base == config.rotary_global.base)  // one rotary for all layers
-    config.rotary_local.frequency_divisors = config.rotary_global.frequency_divisors;
+  for (const ExpectedTensor& expected : expected_tensors(config))
+    if (expected.name != "rope_freqs.weight") assembly.take(expected, gguf_part(config, tensors, expected.name));
+  if (config.rotary) read_divisors(assembly, config, gguf);
   assembly.refuse_leftovers();
   checkpoint.tokenizer = tokenizer_from_gguf(gguf);
   return checkpoint;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tensor/error.h"
-#include "weights/gguf_keys.h"
+#include "weights/gguf_family.h"
 
 namespace regard {
 
@@ -14,12 +14,11 @@ namespace {
 constexpr std::int64_t kQuantization = 2;  // of the block types' layout (ggml.h, GGML_QNT_VERSION)
 
 // What a file of any architecture may say and that is either used below or changes no number.
-constexpr std::array<std::string_view, 26> kUnderstood = {
+constexpr std::array<std::string_view, 25> kUnderstood = {
     "attention.causal",
     "attention.head_count",
     "attention.head_count_kv",
     "attention.key_length",
-    "attention.layer_norm_rms_epsilon",
     "attention.scale",
     "attention.sliding_window",
     "attention.value_length",
@@ -67,84 +66,13 @@ void read_rope_scaling(const GgufFile& gguf, const GgufKeys& keys, RotaryConfig&
   }
 }
 
-// Layer l reads its whole text where (l + 1) % every == 0, the others a window.
-void alternate_windows(ModelConfig& c, std::int64_t every) {
-  for (std::int64_t l = 0; l < c.layers; ++l)
-    if ((l + 1) % every == 0) c.window[static_cast<std::size_t>(l)] = 0;
-}
-
-void no_change(const GgufKeys&, ModelConfig&) {}
-
-// q and k rows are stored permuted for it (conversion/llama.py, permute).
-void llama(const GgufKeys&, ModelConfig& c) { c.rotary_global.pairs = c.rotary_local.pairs = RotaryPairs::interleaved; }
-
-void qwen3(const GgufKeys&, ModelConfig& c) { c.query_key_norm = true; }
-
-// Norm weights are stored with their 1 added (conversion/gemma.py). Embeddings are scaled in f32, as the rows they
-// scale were widened: a quantised file does not say what they were.
-void gemma(ModelConfig& c, std::int64_t layers_of_27b) {
-  c.norm_place = NormPlace::around;
-  c.activation = Activation::gelu_tanh;
-  c.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(c.width)));
-  // Files do not carry query_pre_attn_scalar: it is D, but width / H in the 27B models (llama.cpp, llama-model.cpp).
-  if (c.layers == layers_of_27b)
-    c.attention_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c.width / c.heads)));
-}
-
-void gemma2(const GgufKeys& keys, ModelConfig& c) {
-  gemma(c, 46);
-  c.attention_softcap = static_cast<float>(keys.find_positive("attn_logit_softcapping").value_or(50));
-  c.logit_softcap = static_cast<float>(keys.find_positive("final_logit_softcapping").value_or(30));
-  alternate_windows(c, 2);
-}
-
-void gemma3(const GgufKeys& keys, ModelConfig& c) {
-  gemma(c, 62);
-  c.query_key_norm = true;
-  if (const auto cap = keys.find_positive("final_logit_softcapping")) c.logit_softcap = static_cast<float>(*cap);
-  alternate_windows(c, keys.find_extent("attention.sliding_window_pattern").value_or(6));
-  const RotaryConfig global = c.rotary_global;
-  c.rotary_local = RotaryConfig();  // its own base, never stretched
-  c.rotary_local.dim = global.dim;
-  c.rotary_local.context = global.context;
-  c.rotary_local.base = keys.find_positive("rope.freq_base_swa").value_or(10000);
-}
-
-constexpr std::string_view kNothing[] = {"attention.causal"};
-constexpr std::string_view kGemma2[] = {"attn_logit_softcapping", "final_logit_softcapping"};
-constexpr std::string_view kGemma3[] = {"attention.sliding_window_pattern", "final_logit_softcapping",
-                                        "rope.freq_base_swa"};
-
-struct GgufFamily {
-  std::string_view architecture;
-  std::span<const std::string_view> keys;            // understood beside kUnderstood
-  void (*fill)(const GgufKeys& keys, ModelConfig&);  // in what it differs from the plain family
-};
-
-// Rotary pairs are (i, i + D/2) but where said; every linear layer may have a bias; a head that is not there is tied.
-constexpr GgufFamily kFamilies[] = {
-    {"llama", kNothing, llama},  {"qwen2", kNothing, no_change}, {"qwen3", kNothing, qwen3},
-    {"gemma2", kGemma2, gemma2}, {"gemma3", kGemma3, gemma3},
-};
-
-const GgufFamily& family_of(const GgufFile& gguf, std::string_view architecture) {
-  std::string known;
-  for (const GgufFamily& family : kFamilies) {
-    if (family.architecture == architecture) return family;
-    known += fmt::format("{}{}", known.empty() ? "" : " ", family.architecture);
-  }
-  throw Error(ErrorCode::unsupported,
-              fmt::format("{}: the architecture {} is not supported", gguf.file, in_quotes(architecture)),
-              fmt::format("its tokens can be looked at: regard tokens; GGUF architectures that can be run: {}", known));
-}
-
 // Mixtures of experts and masks that some descendants have, under the same architecture name.
-void refuse_other_mathematics(const GgufKeys& keys) {
+void refuse_other_mathematics(const GgufKeys& keys, const GgufFamily& family) {
   for (const std::string_view key : {"expert_count", "expert_used_count"})
-    if (keys.file().find_integer(keys.name(key)).value_or(0) != 0)
-      keys.refuse(key, "says mixture of experts, which is not supported");
-  if (!keys.file().find_bool(keys.name("attention.causal")).value_or(true))
-    keys.refuse("attention.causal", "is false; only causal attention is supported here");
+    if (!family.mixture && keys.file().find_integer(keys.name(key)).value_or(0) != 0)
+      keys.refuse(key, "says mixture of experts, which is not supported here");
+  if (keys.file().find_bool(keys.name("attention.causal")).value_or(family.causal) != family.causal)
+    keys.refuse("attention.causal", fmt::format("is {}, which is not supported here", !family.causal));
 }
 
 }  // namespace
@@ -152,7 +80,7 @@ void refuse_other_mathematics(const GgufKeys& keys) {
 ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors) {
   ModelConfig c;
   c.family = gguf.string("general.architecture");
-  const GgufFamily& family = family_of(gguf, c.family);
+  const GgufFamily& family = gguf_family(gguf, c.family);
   const std::string_view what = gguf.find_string("general.type").value_or("model");
   if (what != "model")
     throw Error(ErrorCode::unsupported, fmt::format("{}: holds {}, not a model", gguf.file, in_quotes(what)));
@@ -162,7 +90,7 @@ ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors) {
                                                     gguf.file, quantization, kQuantization));
   const GgufKeys keys(gguf);
   keys.refuse_unknown(kUnderstood, family.keys);
-  refuse_other_mathematics(keys);
+  refuse_other_mathematics(keys, family);
   c.name = gguf.find_string("general.name").value_or("");
 
   c.layers = keys.extent("block_count");
@@ -187,11 +115,12 @@ ModelConfig config_from_gguf(const GgufFile& gguf, std::int64_t tensors) {
     keys.bad("attention.key_length",
              fmt::format("or width / heads is {}; rotary positions need an even number", c.head_dim));
 
-  const std::string epsilon = keys.name("attention.layer_norm_rms_epsilon");
-  c.norm_epsilon = static_cast<float>(gguf.number(epsilon));
+  c.norm = family.norm;
+  const std::string_view epsilon =
+      c.norm == NormKind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+  c.norm_epsilon = static_cast<float>(gguf.number(keys.name(epsilon)));
   if (!std::isfinite(c.norm_epsilon) || c.norm_epsilon < 0)
-    keys.bad("attention.layer_norm_rms_epsilon",
-             fmt::format("is {}; it should be finite and not negative", c.norm_epsilon));
+    keys.bad(epsilon, fmt::format("is {}; it should be finite and not negative", c.norm_epsilon));
   const double scale =
       gguf.find_number(keys.name("attention.scale")).value_or(1 / std::sqrt(static_cast<double>(c.head_dim)));
   if (!std::isfinite(scale)) keys.bad("attention.scale", fmt::format("is {}; it should be finite", scale));

@@ -40,7 +40,7 @@ const GgufTensorType* find_gguf_tensor_type(std::uint32_t id) {
       {30, "BF16", 1, 2, DType::bf16},
       {34, "TQ1_0", 256, 54, no},
       {35, "TQ2_0", 256, 66, no},
-      {39, "MXFP4", 32, 17, no},
+      {39, "MXFP4", 32, 17, DType::mxfp4},
       {40, "NVFP4", 64, 36, no},
       {41, "Q1_0", 128, 18, no},
       {42, "Q2_0", 64, 18, no},

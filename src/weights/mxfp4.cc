@@ -43,14 +43,4 @@ Tensor<float, 2> widen_mxfp4(std::string_view where, const StoredTensor& blocks,
   return out;
 }
 
-void widen_mxfp4_gguf(const std::byte* block, float* out) {
-  // ggml keeps the numbers doubled, as integers without a -0, and halves the scale.
-  const float half = std::ldexp(1.0f, static_cast<int>(block[0]) - 128);
-  for (std::int64_t j = 0; j < kBlockBytes; ++j) {
-    const auto pair = static_cast<unsigned>(block[1 + j]);
-    out[j] = (kValues[pair & 15] * 2 + 0.0f) * half;
-    out[j + kBlockBytes] = (kValues[pair >> 4] * 2 + 0.0f) * half;
-  }
-}
-
 }  // namespace regard

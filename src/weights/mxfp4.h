@@ -10,8 +10,7 @@
 
 namespace regard {
 
-inline constexpr std::int64_t kMxfp4Block = 32;      // numbers
-inline constexpr std::int64_t kMxfp4GgufBytes = 17;  // of one block in a GGUF file
+inline constexpr std::int64_t kMxfp4Block = 32;  // numbers
 
 // gpt-oss in safetensors: `NAME_blocks` U8 [..., rows, groups, 16] and `NAME_scales` U8 [..., rows, groups]; byte j
 // holds the numbers 2j (low four bits) and 2j + 1. Result [all rows, groups * 32]: with experts in front, theirs one
@@ -19,9 +18,5 @@ inline constexpr std::int64_t kMxfp4GgufBytes = 17;  // of one block in a GGUF f
 // axes. The scale 255 is NaN here, as the standard says.) Errors: bad_input where the shapes do not fit each other,
 // unsupported for another type than U8; `where` is file and tensor.
 Tensor<float, 2> widen_mxfp4(std::string_view where, const StoredTensor& blocks, const StoredTensor& scales);
-
-// GGUF type 39, one block: a byte of scale, then 16 bytes; byte j holds the numbers j (low four bits) and j + 16
-// (ggml-quants.c, dequantize_row_mxfp4; to ggml the scale 255 is 2^128 and not NaN).
-void widen_mxfp4_gguf(const std::byte* block, float* out);
 
 }  // namespace regard

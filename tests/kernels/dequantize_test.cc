@@ -56,7 +56,7 @@ std::vector<DType> block_types() {
 }
 
 TEST(Dequantize, GivesTheNumbersOfTheGgufPackage) {
-  ASSERT_EQ(block_types().size(), 12u);
+  ASSERT_EQ(block_types().size(), 13u);
   for (DType type : block_types()) {
     SCOPED_TRACE(info(type).name);
     const Oracle oracle(type);

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <set>
 
 #include "model/sampling.h"
 #include "support/targets.h"
@@ -177,6 +179,34 @@ TEST(Sampling, ADrawDependsOnSeedAndStepOnly) {
   for (std::uint64_t step = 0; step < 50; ++step)
     EXPECT_EQ(sample(logits.data(), 100, {.temperature = 1, .seed = 9}, step),
               sample(logits.data(), 100, {.temperature = 1, .seed = 9}, step));
+}
+// Of a large vocabulary only what a draw looks at is ranked. Here: no rank missing or twice, the best first, and the
+// tail within reach.
+TEST(Sampling, ALargeVocabularyIsRankedAsFarAsNeeded) {
+  std::vector<float> logits = testing::Numbers(2).vector(1000, 1);
+  for (std::size_t i = 0; i < 500; ++i) logits[2 * i] = logits[i];  // equals
+  std::vector<std::int32_t> ranked(logits.size());
+  std::iota(ranked.begin(), ranked.end(), 0);
+  std::stable_sort(ranked.begin(), ranked.end(), [&](int a, int b) { return logits[a] > logits[b]; });
+  for (const std::int64_t top_k : {1, 64, 65, 400, 1000, 9000}) {
+    std::set<std::int32_t> drawn;
+    for (std::uint64_t step = 0; step < 1200; ++step)
+      drawn.insert(sample(logits.data(), 1000, {.temperature = 50, .top_k = top_k}, step));
+    const auto end = ranked.begin() + std::min<std::int64_t>(top_k, 1000);
+    for (const std::int32_t id : drawn) ASSERT_NE(std::find(ranked.begin(), end, id), end) << top_k;
+    EXPECT_GE(10 * std::ssize(drawn), 6 * std::min<std::int64_t>(top_k, 1000));
+  }
+  for (const double top_p : {0.001, 0.3, 0.999}) {  // the shortest head with that mass
+    double total = 0, mass = 0;
+    for (const float v : logits) total += std::exp(static_cast<double>(v));
+    std::size_t head = 0;
+    while (mass < top_p * total) mass += std::exp(static_cast<double>(logits[ranked[head++]]));
+    const auto end = ranked.begin() + static_cast<std::ptrdiff_t>(head);
+    for (std::uint64_t step = 0; step < 200; ++step) {
+      const std::int32_t id = sample(logits.data(), 1000, {.temperature = 1, .top_p = top_p}, step);
+      ASSERT_NE(std::find(ranked.begin(), end, id), end) << top_p;
+    }
+  }
 }
 TEST(Sampling, RefusesValuesOutOfRange) {
   for (SamplingOptions wrong :

@@ -65,8 +65,8 @@ TEST(Reference, OneHeadPerKey) { compare({.heads = 3, .kv_heads = 3, .head_dim =
 TEST(Reference, OneKeyHeadForAll) { compare({.heads = 6, .kv_heads = 1, .head_dim = 8, .width = 48, .seed = 8}); }
 
 TEST(Reference, EveryStoredType) {
-  for (DType type :
-       {DType::f16, DType::bf16, DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1, DType::q8_0, DType::iq4_nl}) {
+  for (DType type : {DType::f16, DType::bf16, DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1, DType::q8_0,
+                     DType::iq4_nl, DType::mxfp4}) {
     SCOPED_TRACE(info(type).name);
     compare({.type = type, .embedding_type = DType::q8_0, .seed = 9});
   }

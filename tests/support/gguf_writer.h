@@ -47,6 +47,8 @@ inline std::uint32_t ggml_id(DType type) {
       return 20;
     case DType::iq4_xs:
       return 23;
+    case DType::mxfp4:
+      return 39;
     case DType::f64:
       return 28;
     case DType::bf16:

@@ -11,9 +11,9 @@
 
 namespace regard::testing {
 
-inline constexpr DType kAllTypes[] = {DType::f32,  DType::f16,  DType::bf16,   DType::f64,   DType::q4_0, DType::q4_1,
-                                      DType::q5_0, DType::q5_1, DType::q8_0,   DType::q2_k,  DType::q3_k, DType::q4_k,
-                                      DType::q5_k, DType::q6_k, DType::iq4_nl, DType::iq4_xs};
+inline constexpr DType kAllTypes[] = {DType::f32,  DType::f16,  DType::bf16,   DType::f64,    DType::q4_0, DType::q4_1,
+                                      DType::q5_0, DType::q5_1, DType::q8_0,   DType::q2_k,   DType::q3_k, DType::q4_k,
+                                      DType::q5_k, DType::q6_k, DType::iq4_nl, DType::iq4_xs, DType::mxfp4};
 
 // Where in a block its f16 scale and minimum are (-1: there is none).
 struct Halves {
@@ -70,6 +70,10 @@ class StoredMatrix {
       return;
     }
     for (std::size_t i = 1; i < bytes_.size(); ++i) bytes_[i] = static_cast<std::byte>(random() & 255);
+    if (type == DType::mxfp4) {  // its scale is the exponent of a power of two
+      for (; at < bytes_.data() + bytes_.size(); at += kind.block_bytes) put(at, std::uint8_t(120 + random() % 6));
+      return;
+    }
     const Halves halves = halves_of(type);
     for (; at < bytes_.data() + bytes_.size(); at += kind.block_bytes) {
       put(at + halves.scale, f16_from_f32(0.03f * number(random)));

@@ -1,6 +1,7 @@
 #pragma once
 // Random weights in any stored type, of a chosen size, for tests that need a tensor and do not care which.
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -76,6 +77,11 @@ inline std::string random_weights(DType type, std::int64_t elements, std::uint32
   }();
   std::uniform_real_distribution<float> around(0.5f, 1.5f);
   const std::size_t block = static_cast<std::size_t>(info(type).block_bytes);
+  if (type == DType::mxfp4) {  // the exponent of a power of two, of numbers of about 6
+    for (std::size_t at = 0; at < out.size(); at += block)
+      out[at] = static_cast<char>(128 + std::ilogb(scale / 6) + static_cast<int>(bits() % 2));
+    return out;
+  }
   for (std::size_t at = 0; at < out.size(); at += block) {
     const float d = scale / place.range * around(bits) * (bits() % 2 ? 1.0f : -1.0f);
     put16(at + place.d, f16_from_f32(d));

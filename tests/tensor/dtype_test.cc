@@ -9,9 +9,9 @@
 namespace regard {
 namespace {
 
-constexpr DType kAll[] = {DType::f32,  DType::f16,  DType::bf16,   DType::f64,   DType::q4_0, DType::q4_1,
-                          DType::q5_0, DType::q5_1, DType::q8_0,   DType::q2_k,  DType::q3_k, DType::q4_k,
-                          DType::q5_k, DType::q6_k, DType::iq4_nl, DType::iq4_xs};
+constexpr DType kAll[] = {DType::f32,  DType::f16,  DType::bf16,   DType::f64,    DType::q4_0, DType::q4_1,
+                          DType::q5_0, DType::q5_1, DType::q8_0,   DType::q2_k,   DType::q3_k, DType::q4_k,
+                          DType::q5_k, DType::q6_k, DType::iq4_nl, DType::iq4_xs, DType::mxfp4};
 
 TEST(DType, EveryTypeHasItsOwnName) {
   std::set<std::string_view> names;
@@ -41,6 +41,7 @@ TEST(DType, BlockBytesAreTheSumOfTheirParts) {
   EXPECT_EQ(bytes(DType::q6_k), 256 / 2 + 256 / 4 + 256 / 16 + 2);
   EXPECT_EQ(bytes(DType::iq4_nl), 2 + 32 / 2);
   EXPECT_EQ(bytes(DType::iq4_xs), 2 + 2 + 256 / 64 + 256 / 2);
+  EXPECT_EQ(bytes(DType::mxfp4), 1 + 32 / 2);
   for (DType type : kAll) {
     const bool plain = type <= DType::f64;
     const bool super = info(type).block_elements == 256;

@@ -85,7 +85,7 @@ TEST_F(CheckpointTest, ReadsTheConfiguration) {
 TEST_F(CheckpointTest, HoldsTheWeightsAsTheyAreStored) {
   for (const DType type :
        {DType::f32, DType::f16, DType::bf16, DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1, DType::q8_0,
-        DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::iq4_nl, DType::iq4_xs}) {
+        DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::iq4_nl, DType::iq4_xs, DType::mxfp4}) {
     TinyLlama t;
     t.type = type;
     t.tied = false;
@@ -398,7 +398,13 @@ TEST_F(CheckpointTest, RefusesTensorsThatDoNotFit) {
           }
         },
         {"'" + name + "'", "shape"});
-    refuses([&](GgufWriter& w) { w.tensor_named(name).shape.push_back(1); }, {"'" + name + "'", "shape"});
+    refuses(
+        [&](GgufWriter& w) {  // another axis; to a vector, one of 1 adds nothing
+          auto& tensor = w.tensor_named(name);
+          if (tensor.shape.size() == 1) tensor.shape.push_back(1);
+          tensor.shape.push_back(1);
+        },
+        {"'" + name + "'", "shape"});
   }
   refuses([](GgufWriter& w) { w.tensor("rope_freqs.weight", {4}, std::vector<float>(4, 1.0f)); },
           {"'rope_freqs.weight'", "[4]", "8 numbers"});

@@ -130,15 +130,5 @@ TEST(Mxfp4, AsInSafetensors) {
   expect_error(ErrorCode::unsupported, {"I8"}, [&] { widen_mxfp4("f", blocks, other); });
 }
 
-TEST(Mxfp4, AsInGguf) {
-  const std::string bytes = data("mxfp4_gguf.bin");
-  ASSERT_EQ(bytes.size(), 4u * (17 + 128));
-  for (int b = 0; b < 4; ++b) {
-    float out[32];
-    widen_mxfp4_gguf(reinterpret_cast<const std::byte*>(bytes.data()) + b * 17, out);
-    expect_floats(out, bytes.data() + 68 + b * 128, 32);
-  }
-}
-
 }  // namespace
 }  // namespace regard

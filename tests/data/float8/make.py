@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """Makes the files beside it: small stored numbers, and the f32 numbers they stand for.
 
-Oracles: torch 2.15 (views of bytes as 8-bit floats), transformers 5.24 (Fp8Dequantize, convert_moe_packed_tensors),
-gguf 0.19 (MXFP4 blocks). All numbers little-endian.
+Oracles: torch 2.15 (views of bytes as 8-bit floats), transformers 5.24 (Fp8Dequantize, convert_moe_packed_tensors). All
+numbers little-endian.
 
   codes.bin           5 x 256 f32: the values of all codes of E4M3, E5M2, E4M3FNUZ, E5M2FNUZ, E8M0
   blocks.bin          E4M3 [6, 8] in blocks of 2 x 4 | 3 x 2 f32 scales | 6 x 8 f32
   mxfp4.bin           U8 [2, 3, 2, 16] | U8 scales [2, 3, 2] | f32 [2 * 3, 64]
-  mxfp4_gguf.bin      4 blocks of 17 bytes | 4 x 32 f32
 """
 
 import pathlib
 
 import numpy as np
 import torch
-from gguf.quants import MXFP4
 from transformers.integrations.finegrained_fp8 import Fp8Dequantize
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
@@ -44,10 +42,6 @@ def main():
     scales[0, 0, 0], scales[1, 2, 1] = 1, 250
     wide = convert_moe_packed_tensors(torch.from_numpy(stored), torch.from_numpy(scales), dtype=torch.float32)
     write("mxfp4.bin", stored, scales, wide.transpose(1, 2).contiguous().numpy())
-
-    stored = random.integers(0, 256, (4, 17), dtype=np.uint8)
-    stored[:, 0] = 0, 1, 120, 250
-    write("mxfp4_gguf.bin", stored, MXFP4.dequantize_blocks(stored).astype("<f4"))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import gguf
 import numpy as np
 
 ROWS, COLS = 8, 256
-TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS"]
+TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS",
+         "MXFP4"]
 # Where the f16 scales and minima of a block are.
 HALVES = {"Q4_1": [0, 2], "Q5_1": [0, 2], "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]}
 
@@ -27,9 +28,12 @@ def main():
         stored = random.integers(0, 256, (ROWS, COLS // block, size), dtype=np.uint8)
         for row, odd in zip(stored, [np.inf, np.nan, 3e-7, None] + [0.0] * (ROWS - 4)):
             for b in row:
-                for at in HALVES.get(name, [0]) if odd is not None else []:
+                for at in HALVES.get(name, [0]) if name != "MXFP4" and odd is not None else []:
                     half = np.float16(odd or random.uniform(-0.02, 0.02))
                     b[at : at + 2] = np.frombuffer(half.tobytes(), np.uint8)
+        if name == "MXFP4":  # its scale is a power of two
+            stored[:, :, 0] = random.integers(100, 140, stored.shape[:2])
+            stored[0, :4, 0], stored[1, :2, 0] = [0, 1, 2, 3], [254, 255]
         stored = stored.reshape(ROWS, -1)
         try:
             numbers = random.standard_normal((2, COLS)).astype(np.float32)
