@@ -125,7 +125,7 @@ void add_strongest(Page& page, const RowView& view) {
 
 void add_row(Page& page, const RowView& view) {
   const ReadingRequest& request = view.result.reading.request;
-  page.add_line();
+  if (!page.lines.empty()) page.add_line();
   Line& title = page.add_line(fmt::format("what {} read", view.text(view.position)), kTitle);
   title.push_back(piece(fmt::format("  position {}, mean over {} x {}", view.position,
                                     count(request.layers.size(), "layer"), count(request.heads.size(), "head")),
