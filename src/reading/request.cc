@@ -23,7 +23,7 @@ constexpr StatisticInfo kStatistics[] = {
     {Statistic::entropy, "entropy", "how evenly a row reads, in nats", true},
     {Statistic::sink, "sink", "weight on position 0", true},
     {Statistic::sink_share, "sink_share", "what a learned sink took of a row", true},
-    {Statistic::distance, "distance", "how far back a row reads, on average", true},
+    {Statistic::distance, "distance", "how far from itself a row reads, on average", true},
     {Statistic::previous, "previous", "weight on the position before", true},
     {Statistic::duplicate, "duplicate", "weight on earlier occurrences of the row's token", true},
     {Statistic::induction, "induction", "weight on what followed earlier occurrences of the row's token", true},

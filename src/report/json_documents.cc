@@ -167,7 +167,12 @@ void write_json(Output& out, const InfoResult& result) {
   }
   json.end_object();
   json.member("tokenizer", result.tokenizer);
-  json.key("window");  // [layer]: keys that a row of that layer sees at most, null = all
+  if (result.model.config) {
+    json.member("causal", result.model.config->causal);  // false: rows read both ways
+    json.member("head", result.model.config->head);      // false: it says no tokens
+  }
+  json.key("window");  // [layer]: keys that a row sees on its left, itself included (and on its right as many, where
+                       // rows read both ways), null = all
   json.begin_array();
   if (result.model.config) {
     for (const std::int64_t window : result.model.config->window) {

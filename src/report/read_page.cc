@@ -129,7 +129,7 @@ void add_strongest(Page& page, const RowView& view) {
 
 void add_row(Page& page, const RowView& view) {
   const ReadingRequest& request = view.result.reading.request;
-  page.add_line();
+  if (!page.lines.empty()) page.add_line();
   Line& title = page.add_line(
       fmt::format("what {} read{}", view.row_label, view.result.reads_another_text() ? " of the source" : ""), kTitle);
   title.push_back(piece(fmt::format("  position {}, mean over {} x {}", view.position,

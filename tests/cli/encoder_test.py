@@ -31,6 +31,15 @@ class Encoders(ProgramTest):
             pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True,
                                                                                 "tokenizer_class": "BertTokenizer"}))
 
+    def test_info_says_what_it_is(self):
+        for name, causal, head in (("bert", False, True), ("bert_bare", False, False), ("mistral", True, True)):
+            document = self.document("info", name)
+            self.assertEqual((document["causal"], document["head"]), (causal, head))
+        page = self.run_program("info", "bert_bare").out.decode()
+        self.assertIn("both ways", page)
+        self.assertIn("says no tokens", page)
+        self.assertTrue(self.run_program("read", "bert_bare", "-p", "the cat .").out.decode().startswith("what "))
+
     def test_the_mask_tokens_row_is_where_logits_are(self):
         document = self.document("logits", "bert", "-p", MASKED)
         self.assertEqual([t["id"] for t in document["tokens"]], IDS)

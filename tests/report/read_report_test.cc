@@ -93,6 +93,36 @@ TEST(ReadPage, SaysWhatWasRead) {
   EXPECT_NE(text.find("\n    █████"), std::string::npos) << text;
 }
 
+TEST(ReadPage, SaysWhereATokenStandsThatComesTwice) {
+  ReadResult result = sample();
+  result.tokens[3].bytes = " Mary";  // as position 1
+  std::string text = plain(read_page(result, {.width = 100, .coloured = false}));
+  EXPECT_NE(text.find("layer 10 head 0: 5 \"\\xBC\\xA2\" (漢) <- 1 \" Mary\" 0.83"), std::string::npos) << text;
+  EXPECT_NE(text.find("A 1 \" Mary\"  B 2 \" gave\""), std::string::npos) << text;
+  text = plain(read_page(sample(), {.width = 100, .coloured = false}));
+  EXPECT_NE(text.find("A \" Mary\"  B \" gave\""), std::string::npos) << text;
+}
+
+// WordPiece has no spaces of its own.
+TEST(ReadPage, WritesWordsApart) {
+  ReadResult result = sample();
+  const char* pieces[] = {"[CLS]", "un", "believable", "cats", ".", "[SEP]"};
+  for (int i = 0; i < 6; ++i) result.tokens[i] = {7, pieces[i], i != 0 && i != 2};
+  result.model.config->causal = false;
+  result.next_row = 5;
+  const std::string text = plain(read_page(result, {.width = 100, .coloured = false}));
+  EXPECT_NE(text.find("[CLS] unbelievable cats . [SEP]"), std::string::npos) << text;
+  EXPECT_NE(text.find("in place of \"[SEP]\"  position 5"), std::string::npos) << text;
+  EXPECT_EQ(text.find("next token"), std::string::npos) << text;
+}
+
+TEST(ReadPage, ShowsWhatWasChanged) {
+  ReadResult result = sample();
+  result.edits = {{"zero z layer=3", {12, 9, 12}}};
+  const std::string text = plain(read_page(result, {.width = 100, .coloured = false}));
+  EXPECT_NE(text.find("zero z layer=3   12 cells named, 9 changed"), std::string::npos) << text;
+}
+
 TEST(ReadPage, FitsAnyWidth) {
   for (int width = 20; width < 120; width += 7)
     for (const Line& line : read_page(sample(), {.width = width}).lines)

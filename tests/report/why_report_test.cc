@@ -98,7 +98,8 @@ TEST(EffectWords, Numbers) {
 }
 
 TEST(EffectWords, WhatWorksForTheAnswer) {
-  for (const MetricKind kind : {MetricKind::logit, MetricKind::logprob, MetricKind::diff, MetricKind::prob})
+  for (const MetricKind kind :
+       {MetricKind::logit, MetricKind::logprob, MetricKind::diff, MetricKind::prob, MetricKind::cosine})
     EXPECT_EQ(support(kind, -2), 2);
   for (const MetricKind kind : {MetricKind::rank, MetricKind::kl, MetricKind::tvd, MetricKind::jsd})
     EXPECT_EQ(support(kind, 2), 2);
@@ -219,6 +220,41 @@ TEST(WhyPage, NothingMatters) {
   const std::string text = one_line(plain(why_page(report, {})));
   expect_parts(text, {"Hiding any token changes nothing at all", "Setting any head to 0 changes nothing at all"});
   EXPECT_EQ(text.find("nan"), std::string::npos);
+}
+
+// Positions on both sides of the row are compared.
+TEST(WhyPage, OfRowsThatReadBothWays) {
+  WhyReport report = sample();
+  report.model.config->causal = false;
+  report.why.row = 3;
+  report.why.hide_from_all[6] = -6;
+  const WhyFindings found = find_out(report);
+  EXPECT_EQ(found.ranked, (std::vector<std::int64_t>{6, 1, 2, 4, 5}));
+  const std::string text = one_line(plain(why_page(report, {})));
+  expect_parts(text, {"hidden from all others", "in place of \" the\" (position 3)", "hide last"});
+  expect_parts(written(report, write_why_html), {"hidden from all others", "(framed)"});
+}
+
+TEST(WhyPage, OfAMetricOfAllRows) {
+  WhyReport report = sample(true);
+  report.by = {.metric = {.kind = MetricKind::cosine, .ids = {4, 5}, .text = "a bank"},
+               .text = "cosine 'a bank'",
+               .token = {},
+               .against = {}};
+  report.next.clear();
+  report.why.row = -1;
+  for (double& effect : report.why.hide_from_last) effect = kNone;
+  report.why.hide_from_all[6] = 0;
+  EXPECT_EQ(find_out(report).ranked.size(), 6u);  // all but the sink
+  const std::string text = one_line(plain(why_page(report, {.width = 120})));
+  expect_parts(text, {"what the likeness to \"a bank\" depends on", "that of \"a bank\" = 4.250",
+                      "attention of all rows", "makes it less alike"});
+  EXPECT_EQ(text.find("hide last"), std::string::npos);
+  EXPECT_EQ(text.find("position -1"), std::string::npos);
+  expect_parts(written(report, write_why_html), {"attention of all rows"});
+  const auto document = nlohmann::json::parse(written<WhyReport>(report, write_json));
+  EXPECT_TRUE(document["row"].is_null());
+  EXPECT_TRUE(document["by_key"][2]["hide_from_last"].is_null());
 }
 
 TEST(WhyPage, OfTheFirstPosition) {
