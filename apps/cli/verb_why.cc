@@ -15,6 +15,7 @@
 #include "report/estimate.h"
 #include "report/phrases.h"
 #include "report/why_result.h"
+#include "two_texts.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
 
@@ -87,6 +88,7 @@ int run_why(const Words& words) {
   options.declare_text(arguments);
   intervention.declare_contrast(arguments);
   intervention.declare_metric(arguments);
+  intervention.declare_decoder(arguments);
   arguments.flag("--no-heads", no_heads, "leave out what each head does: most of the time goes there");
   options.declare_output(arguments, {".json", ".csv", ".svg", ".html"});
   options.declare_machine(arguments);
@@ -94,6 +96,7 @@ int run_why(const Words& words) {
 
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
+  if (model.encoder() != nullptr) return why_two_texts(options, intervention, !no_heads, model, path);
   ExperimentRequest experiment = intervention.request(options, model);
   experiment.sites = Sweep::sites();
   const std::int64_t bytes = Experiment::bytes_needed(model.config(), experiment);
