@@ -125,7 +125,6 @@ std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_run
 
 ExperimentRequest InterventionOptions::request(const Options& options, const Model& model) const {
   ExperimentRequest request;
-  require_one_text(model, "what-ifs of two texts are not supported");
   if (decoder || decoder_ids)
     throw Error(ErrorCode::usage, fmt::format("{} has no encoder: it reads one text", model.config().family),
                 "leave --decoder out");

@@ -2,6 +2,7 @@
 // why, patch and sweep of an encoder-decoder: two texts, of which the decoder's is given or made.
 
 #include <filesystem>
+#include <string>
 
 #include "intervention/two_texts.h"
 #include "intervention_options.h"
@@ -18,6 +19,9 @@ int why_two_texts(const Options& options, const InterventionOptions& interventio
                   const std::filesystem::path& path);
 // most: candidates that are written, -1: all.
 int patch_two_texts(const Options& options, const InterventionOptions& intervention, std::int64_t most,
+                    const Model& model, const std::filesystem::path& path);
+
+int sweep_two_texts(const Options& options, const InterventionOptions& intervention, const std::string& each,
                     const Model& model, const std::filesystem::path& path);
 
 }  // namespace regard::cli

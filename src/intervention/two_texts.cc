@@ -101,36 +101,31 @@ std::optional<double> TwoTextExperiment::contrast() const {
   return measure_->of(contrast_.view())[0];
 }
 
+const ModelConfig& TwoTextExperiment::config(int attention) const {
+  return attention == kEncoder ? model_.encoder()->config() : attention == kDecoder ? model_.config() : across_;
+}
+
 TwoTextCells TwoTextExperiment::resolve(std::span<const PlacedEdit> edits) const {
   TwoTextCells cells;
   for (const PlacedEdit& placed : edits) {
     const int a = static_cast<int>(placed.attention);
-    cells.of[a].push_back(
-        placed.attention == Attention::cross
-            ? resolve_across(placed.edit, across_, runs_[a], std::ssize(request_.source))
-            : regard::resolve(placed.edit,
-                              placed.attention == Attention::encoder ? model_.encoder()->config() : model_.config(),
-                              runs_[a]));
+    cells.of[a].push_back(a == kCross ? resolve_across(placed.edit, across_, runs_[a], std::ssize(request_.source))
+                                      : regard::resolve(placed.edit, config(a), runs_[a]));
   }
   return cells;
 }
 
 void TwoTextExperiment::check(std::span<const PlacedEdit> edits) const {
   const TwoTextCells cells = resolve(edits);
-  const ModelConfig* const configs[] = {&model_.encoder()->config(), &model_.config(), &across_};
   for (int a = 0; a < kAttentions; ++a)
-    regard::check(edits_of(edits, static_cast<Attention>(a)), cells.of[a], *configs[a]);
+    regard::check(edits_of(edits, static_cast<Attention>(a)), cells.of[a], config(a));
 }
 
-bool TwoTextExperiment::possible(std::span<const PlacedEdit> edits) const {
+bool TwoTextExperiment::matches(std::span<const PlacedEdit> edits) const {
   const TwoTextCells cells = resolve(edits);
-  const ModelConfig* const configs[] = {&model_.encoder()->config(), &model_.config(), &across_};
   for (int a = 0; a < kAttentions; ++a)
-    for (std::size_t i = 0; i < cells.of[a].size(); ++i) {
-      if (cells.of[a][i].matched(*configs[a]) == 0) return false;
-      for (std::size_t j = 0; j < i; ++j)
-        if (overlap(cells.of[a][i], cells.of[a][j])) return false;
-    }
+    for (const Cells& own : cells.of[a])
+      if (own.matched(config(a)) == 0) return false;
   return true;
 }
 

@@ -55,8 +55,8 @@ class TwoTextExperiment {
   TwoTextCells resolve(std::span<const PlacedEdit> edits) const;
   // Error{usage} for two edits that write the same cell, and for one that matches nothing.
   void check(std::span<const PlacedEdit> edits) const;
-  // Whether every edit matches something and no two write the same cell.
-  bool possible(std::span<const PlacedEdit> edits) const;
+  // Whether every edit matches something.
+  bool matches(std::span<const PlacedEdit> edits) const;
 
   struct Found {
     WhatIfResult result;         // receipts in the order of the edits
@@ -68,6 +68,8 @@ class TwoTextExperiment {
            const std::function<void(const Found&)>& found, Progress* progress = nullptr, bool whole = false) const;
 
  private:
+  const ModelConfig& config(int attention) const;
+
   const Model& model_;
   TwoTextRequest request_;
   ModelConfig across_;  // the decoder's, as its attention to the source sees: every key, whatever the row
