@@ -82,6 +82,7 @@ int run_why(const Words& words) {
   bool no_heads = false;
   Arguments arguments("why",
                       "What an answer depends on: the effect of hiding each token and each head, beside attention.",
+                      "Of an encoder-decoder the source is -p, and its three attentions are shown apart.\n"
                       "regard why smollm2 -p \"When Mary and John went to the store, John gave a drink to\" \\\n"
                       "  --token \" Mary\" --against \" John\" -o why.html");
   options.declare_model(arguments);

@@ -10,6 +10,7 @@
 #include "report/shaded_text.h"
 #include "report/two_texts_why.h"
 #include "report/views.h"
+#include "text/display.h"
 
 namespace regard {
 namespace {
@@ -38,7 +39,7 @@ class Writer {
       : report_(report), why_(report.why), options_(options) {}
 
   Page page() {
-    page_.title = "regard why " + display_name();
+    page_.title = "regard why " + display(report_.model.name);
     add_answer();
     add_part({.attention = Attention::cross,
               .title = "the source, read by the target",
@@ -71,7 +72,6 @@ class Writer {
   }
 
  private:
-  std::string display_name() const { return in_quotes(report_.model.name, 60); }
   double worth(double effect) const { return support(report_.by.metric.kind, effect); }
   Style ink(double effect) const { return {.ink = worth(effect) < 0 ? kCool : kWarm}; }
   static double largest(std::span<const double> effects) {
