@@ -1,5 +1,7 @@
 // What the answer of an encoder-decoder depends on, as a document and as a table.
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <string_view>
 
