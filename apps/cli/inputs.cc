@@ -95,7 +95,7 @@ void require_head(const ModelConfig& config, const std::string& what) {
 void require_one_text(const Model& model, const std::string& what) {
   if (model.encoder() == nullptr) return;
   throw Error(ErrorCode::unsupported, fmt::format("{} reads a source and a target: {}", model.config().family, what),
-              "regard read, logits and generate take it");
+              "regard read, logits, generate, why, patch and sweep take it");
 }
 
 void require_left_to_right(const ModelConfig& config, const std::string& what) {

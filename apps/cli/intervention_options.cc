@@ -78,6 +78,12 @@ void InterventionOptions::declare_metric(Arguments& arguments) {
                     "ways is measured in place of its mask token");
 }
 
+void InterventionOptions::declare_decoder(Arguments& arguments) {
+  arguments.text("--decoder", decoder, "TEXT",
+                 "of an encoder-decoder: the decoder's text (default: what it makes of the source)");
+  arguments.text("--decoder-ids", decoder_ids, "1,2,3", "the same as token ids, the start token included");
+}
+
 Metric InterventionOptions::chosen_metric(const Model& model) const {
   const Tokenizer& tokenizer = model.tokenizer();
   if (metric && token) throw Error(ErrorCode::usage, "two metrics are given, --metric and --token", "give one of them");
@@ -119,7 +125,9 @@ std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_run
 
 ExperimentRequest InterventionOptions::request(const Options& options, const Model& model) const {
   ExperimentRequest request;
-  require_one_text(model, "what-ifs of two texts are not supported");
+  if (decoder || decoder_ids)
+    throw Error(ErrorCode::usage, fmt::format("{} has no encoder: it reads one text", model.config().family),
+                "leave --decoder out");
   request.edits = chosen_edits();
   request.metric = chosen_metric(model);
   if (!of_all_rows(request.metric.kind))

@@ -18,10 +18,12 @@ struct InterventionOptions {
   std::optional<std::string> contrast, contrast_ids;
   std::optional<std::string> metric, token, against;
   std::optional<std::int64_t> row;
+  std::optional<std::string> decoder, decoder_ids;  // the decoder's text of an encoder-decoder
 
   void declare_edits(Arguments& arguments);     // --edit, --run, --run-ids
   void declare_contrast(Arguments& arguments);  // --contrast, --contrast-ids
   void declare_metric(Arguments& arguments);    // --metric, --token, --against, --at
+  void declare_decoder(Arguments& arguments);   // --decoder, --decoder-ids
 
   // The prompt, the runs, the edits and the metric, made with the model's tokenizer. Error{usage} for what does not fit
   // together, Error{bad_input} for ids out of range and texts longer than the model's context.
@@ -29,9 +31,9 @@ struct InterventionOptions {
   // The parts of it that reading under edits needs too.
   std::vector<Edit> chosen_edits() const;
   std::map<std::string, std::vector<std::int32_t>> chosen_runs(const Model& model) const;
+  Metric chosen_metric(const Model& model) const;
 
  private:
-  Metric chosen_metric(const Model& model) const;
   void choose_row(ExperimentRequest& request, const Model& model) const;
 };
 

@@ -5,6 +5,7 @@
 #include "progress_line.h"
 #include "report/patch_result.h"
 #include "tensor/error.h"
+#include "two_texts.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
 
@@ -29,12 +30,16 @@ int run_patch(const Words& words) {
       "  block edge; scale edge|z|v|attn_out|mlp_out by=X; freeze, uniform, permute pattern;\n"
       "  zero, mean z|v|attn_out|mlp_out|resid_pre|resid_post;\n"
       "  patch q|k|v|z|pattern|attn_out|mlp_out|resid_pre|resid_post from=NAME\n"
+      "of an encoder-decoder also attention=encoder, decoder (the default) or cross: cross has edge, z and attn_out, "
+      "its\n"
+      "  rows are the decoder's, its keys the source's; a run that values come from is another source\n"
       "regard patch smollm2 -p \"The capital of France is\" --edit \"block edge row=-1 key=3\"");
   options.declare_model(arguments);
   options.declare_text(arguments);
   intervention.declare_edits(arguments);
   intervention.declare_contrast(arguments);
   intervention.declare_metric(arguments);
+  intervention.declare_decoder(arguments);
   arguments.texts(
       "--to", receivers, "SITE ...",
       "path patching: what the edits change arrives only here, \"q layer=9 head=9\", every other head is kept "
@@ -49,6 +54,11 @@ int run_patch(const Words& words) {
 
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
+  if (model.encoder() != nullptr) {
+    if (!receivers.empty())
+      throw Error(ErrorCode::unsupported, "path patching of an encoder-decoder is not supported", "leave --to out");
+    return patch_two_texts(options, intervention, most, model, path);
+  }
   ProgressLine progress(options.shows_progress());
   ExperimentRequest request = intervention.request(options, model);
   for (const std::string& receiver : receivers) request.receivers.push_back(parse_receiver(receiver));

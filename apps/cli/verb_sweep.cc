@@ -17,6 +17,7 @@
 #include "report/phrases.h"
 #include "report/sweep_result.h"
 #include "tensor/error.h"
+#include "two_texts.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
 #include "weights/sha256.h"
@@ -45,6 +46,7 @@ bool parse(Choice& choice, const Words& words) {
   choice.intervention.declare_edits(arguments);
   choice.intervention.declare_contrast(arguments);
   choice.intervention.declare_metric(arguments);
+  choice.intervention.declare_decoder(arguments);
   arguments.text("--each", choice.each, "A,B",
                  "selectors left out of the edit that run over all their values: layer, head, kv_head, row, key");
   arguments.text("--memory", choice.memory, "BYTES",
@@ -127,6 +129,13 @@ int run_sweep(const Words& words) {
         "say which selectors run over all their values: --each layer,head (one run with an edit: regard patch)");
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
+  if (model.encoder() != nullptr) {
+    if (choice.full || choice.memory)
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("a sweep of an encoder-decoder has no {}", choice.full ? "--full" : "--memory"),
+                  "each of its what-ifs is computed from its tokens, a few together");
+    return sweep_two_texts(options, choice.intervention, *choice.each, model, path);
+  }
   ExperimentRequest request = choice.intervention.request(options, model);
   request.sites = Sweep::sites();
   const std::int64_t kept = Experiment::bytes_needed(model.config(), request);

@@ -15,6 +15,7 @@
 #include "report/estimate.h"
 #include "report/phrases.h"
 #include "report/why_result.h"
+#include "two_texts.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
 
@@ -81,12 +82,14 @@ int run_why(const Words& words) {
   bool no_heads = false;
   Arguments arguments("why",
                       "What an answer depends on: the effect of hiding each token and each head, beside attention.",
+                      "Of an encoder-decoder the source is -p, and its three attentions are shown apart.\n"
                       "regard why smollm2 -p \"When Mary and John went to the store, John gave a drink to\" \\\n"
                       "  --token \" Mary\" --against \" John\" -o why.html");
   options.declare_model(arguments);
   options.declare_text(arguments);
   intervention.declare_contrast(arguments);
   intervention.declare_metric(arguments);
+  intervention.declare_decoder(arguments);
   arguments.flag("--no-heads", no_heads, "leave out what each head does: most of the time goes there");
   options.declare_output(arguments, {".json", ".csv", ".svg", ".html"});
   options.declare_machine(arguments);
@@ -94,6 +97,7 @@ int run_why(const Words& words) {
 
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
+  if (model.encoder() != nullptr) return why_two_texts(options, intervention, !no_heads, model, path);
   ExperimentRequest experiment = intervention.request(options, model);
   experiment.sites = Sweep::sites();
   const std::int64_t bytes = Experiment::bytes_needed(model.config(), experiment);

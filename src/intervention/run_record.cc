@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "intervention/across_tap.h"
+#include "model/source.h"
 #include "model/taps.h"
 
 namespace regard {
@@ -24,16 +26,34 @@ class RunRecord::Recorder final : public Tap {
 RunRecord::RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
                      Progress* progress, Tap* edits)
     : final_resid_({std::ssize(ids), model.config().width}) {
-  for (const Site site : sites) {
-    const auto [heads, channels] = site_shape(model.config(), site);
-    for (std::int64_t l = 0; l < model.config().layers; ++l)
-      values_[site].emplace_back(std::array{std::ssize(ids), heads, channels});
-  }
+  allocate(model.config(), sites);
   Recorder recorder(*this);
   Taps taps(edits != nullptr ? std::vector<Tap*>{edits, &recorder} : std::vector<Tap*>{&recorder});
   State state(model.config(), 1, tokens());
+  run(model, state, ids, progress, taps);
+}
+
+RunRecord::RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
+                     const EncodedSource& source, Progress* progress)
+    : final_resid_({std::ssize(ids), model.config().width}) {
+  allocate(model.config(), sites);
+  Recorder recorder(*this);
+  AcrossTap across(recorder);
+  State state(model.config(), 1, tokens());
+  set_source(model, state, source.encoded);
+  run(model, state, ids, progress, source.across ? static_cast<Tap&>(across) : recorder);
+}
+
+void RunRecord::allocate(const ModelConfig& config, const std::set<Site>& sites) {
+  for (const Site site : sites) {
+    const auto [heads, channels] = site_shape(config, site);
+    for (std::int64_t l = 0; l < config.layers; ++l) values_[site].emplace_back(std::array{tokens(), heads, channels});
+  }
+}
+
+void RunRecord::run(const Model& model, State& state, std::span<const std::int32_t> ids, Progress* progress, Tap& tap) {
   feed(model, state, ids, 0,
-       {.tap = &taps, .progress = progress, .on_rows = [&](std::int64_t first, View<const float, 2> resid) {
+       {.tap = &tap, .progress = progress, .on_rows = [&](std::int64_t first, View<const float, 2> resid) {
           std::copy_n(resid.data, resid.size(), &final_resid_(first, 0));
         }});
 }

@@ -17,11 +17,21 @@
 
 namespace regard {
 
+// What a decoder reads beside its own text: [S, C] of encode() (model/source.h). `across`: z and attn_out are kept of
+// the attention that reads it, in place of the decoder's own.
+struct EncodedSource {
+  View<const float, 2> encoded;
+  bool across = false;
+};
+
 class RunRecord {
  public:
   // Runs the text and keeps the values of `sites`; `edits`, if given, writes before they are kept. Errors: as feed().
   RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
             Progress* progress = nullptr, Tap* edits = nullptr);
+  // Of a decoder, with the source that it reads.
+  RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
+            const EncodedSource& source, Progress* progress = nullptr);
 
   std::int64_t tokens() const { return final_resid_.shape()[0]; }
   bool has(Site site) const { return values_.contains(site); }
@@ -36,6 +46,8 @@ class RunRecord {
 
  private:
   class Recorder;
+  void allocate(const ModelConfig& config, const std::set<Site>& sites);
+  void run(const Model& model, State& state, std::span<const std::int32_t> ids, Progress* progress, Tap& tap);
   std::map<Site, std::vector<Tensor<float, 3>>> values_;  // by layer
   Tensor<float, 2> final_resid_;
 };

@@ -46,6 +46,7 @@ void write_json(Output& out, const PatchReport& report) {
   const PatchResult& patch = report.patch;
   JsonWriter json(out);
   begin_document(json, "patch", &report.model, report.tokens);
+  if (!report.source.empty()) write_tokens(json, "source", report.source);
   json.member("metric", report.by.text);
   write_row(json, report.row);
   json.member("base", patch.base);

@@ -21,6 +21,7 @@ struct PatchReport {
   std::vector<std::string> receivers;  // as typed, in the order of patch.received
   PatchResult patch;
   std::vector<Candidate> before, after;  // the likeliest of each
+  std::vector<TokenPiece> source = {};   // of an encoder-decoder, whose `tokens` are the decoder's
 };
 
 // A token that is likely before or after, and what became of it.

@@ -23,6 +23,7 @@ void nested(JsonWriter& json, std::span<const double> values, std::span<const st
 void write_json(Output& out, const SweepReport& report, std::optional<double> seconds) {
   JsonWriter json(out);
   begin_document(json, "sweep", &report.model, report.tokens);
+  if (!report.source.empty()) write_tokens(json, "source", report.source);
   json.member("metric", report.by.text);
   write_row(json, report.row);
   json.member("base", report.base);

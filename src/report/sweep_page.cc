@@ -23,6 +23,12 @@ std::vector<std::int64_t> place(std::int64_t i, const std::vector<std::int64_t>&
   return at;
 }
 
+std::vector<std::string> labels_of(const std::vector<TokenPiece>& tokens) {
+  std::vector<std::string> bytes;
+  for (const TokenPiece& token : tokens) bytes.push_back(token.bytes);
+  return token_labels(bytes);
+}
+
 }  // namespace
 
 Page sweep_page(const SweepReport& report, double seconds, int width) {
@@ -45,9 +51,7 @@ Page sweep_page(const SweepReport& report, double seconds, int width) {
   std::partial_sort(
       order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(),
       [&](std::int64_t a, std::int64_t b) { return strength(a) != strength(b) ? strength(a) > strength(b) : a < b; });
-  std::vector<std::string> bytes;
-  for (const TokenPiece& token : report.tokens) bytes.push_back(token.bytes);
-  const std::vector<std::string> labels = token_labels(bytes);
+  const std::vector<std::string> labels = labels_of(report.tokens), source_labels = labels_of(report.source);
   page.add_line("strongest effects", kTitle);
   std::vector<std::string> names;
   int widest = 0;
@@ -57,7 +61,9 @@ Page sweep_page(const SweepReport& report, double seconds, int width) {
     for (std::size_t axis = 0; axis < at.size(); ++axis) {
       text += fmt::format(" {} {}", name(report.each[axis]), at[axis]);
       if (report.each[axis] == Selector::row || report.each[axis] == Selector::key)
-        text += " " + labels[static_cast<std::size_t>(at[axis])];
+        text += " " + (axis < report.of_source.size() && report.of_source[axis]
+                           ? source_labels
+                           : labels)[static_cast<std::size_t>(at[axis])];
     }
     names.push_back(text);
     widest = std::max(widest, piece(text).columns);

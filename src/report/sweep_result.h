@@ -27,6 +27,9 @@ struct SweepReport {
   std::vector<double> effect;     // nested like shape; NaN where an edit matches nothing (an edge that the mask hides)
   std::vector<Receipt> receipts;  // of each edit, summed over the what-ifs
   std::int64_t what_ifs = 0;
+  // Of an encoder-decoder, whose `tokens` are the decoder's; and of each axis, whether it runs over the source.
+  std::vector<TokenPiece> source = {};
+  std::vector<bool> of_source = {};
 };
 
 // seconds: nothing in a file, which has the same bytes however long the work took and however often it was stopped.

@@ -1,0 +1,29 @@
+#include "two_texts.h"
+
+#include "inputs.h"
+#include "model/source.h"
+#include "target_text.h"
+
+namespace regard::cli {
+namespace {
+
+constexpr std::int64_t kMostTarget = 64;  // tokens that are made where none are given
+
+}  // namespace
+
+TwoTextRequest two_text_request(const Options& options, const InterventionOptions& intervention, const Model& model) {
+  TwoTextRequest request;
+  for (const std::string& edit : intervention.edits) request.edits.push_back(parse_placed_edit(edit));
+  request.metric = intervention.chosen_metric(model);
+  request.runs = intervention.chosen_runs(model);
+  request.source = prompt_ids(options, model.tokenizer());
+  check_length(request.source, model.encoder()->config());
+  for (const auto& [name, source] : request.runs) check_length(source, model.encoder()->config());
+  const Tensor<float, 2> encoded = encode(*model.encoder(), request.source);
+  request.target = target_tokens(model, encoded.view(), intervention.decoder, intervention.decoder_ids, kMostTarget);
+  check_length(request.target, model.config());
+  request.row = intervention.row.value_or(-1);
+  return request;
+}
+
+}  // namespace regard::cli
