@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tensor/error.h"
 
@@ -139,6 +140,15 @@ std::int64_t HfKeys::extent(std::initializer_list<std::string_view> names) {
   return *extent;
 }
 
+std::int64_t HfKeys::layers(std::initializer_list<std::string_view> names) {
+  const std::int64_t layers = extent(names);
+  if (layers > tensors_) {
+    const auto said = std::find_if(names.begin(), names.end(), [&](std::string_view name) { return find(name); });
+    bad(*said, fmt::format("is {}, but there are only {} tensors", layers, tensors_));
+  }
+  return layers;
+}
+
 std::optional<std::int64_t> HfKeys::find_integer(std::string_view name) {
   const std::optional<JsonPlace> value = find(name);
   return value ? std::optional(value->integer()) : std::nullopt;
@@ -156,6 +166,21 @@ double HfKeys::positive_or(std::string_view name, double otherwise) {
   const double number = find_number(name).value_or(otherwise);
   if (!(number > 0)) bad(name, fmt::format("is {}; it should be positive", number));
   return number;
+}
+
+float HfKeys::epsilon_or(std::string_view name, double otherwise) {
+  const double number = find_number(name).value_or(otherwise);
+  if (number < 0 || number > std::numeric_limits<float>::max())
+    bad(name, fmt::format("is {}; it should be small, and not negative", number));
+  return static_cast<float>(number);
+}
+
+float HfKeys::softcap(std::string_view name) {
+  const std::optional<double> number = find_number(name);
+  if (!number) return 0;
+  if (!(*number >= std::numeric_limits<float>::min()) || *number > std::numeric_limits<float>::max())
+    bad(name, fmt::format("is {}; it should be positive, or null", *number));
+  return static_cast<float>(*number);
 }
 
 bool HfKeys::flag_or(std::string_view name, bool otherwise) {
