@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tensor/error.h"
+#include "text/display.h"
 
 namespace regard {
 namespace {
@@ -199,11 +200,11 @@ bool HfKeys::says_null(std::string_view name) const {
 }
 
 void HfKeys::refuse(std::string_view name, std::string_view what) const {
-  throw Error(ErrorCode::unsupported, fmt::format("{}: '{}' {}", config_.file(), name, what));
+  throw Error(ErrorCode::unsupported, fmt::format("{}: '{}' {}", config_.file(), display(name), display(what)));
 }
 
 void HfKeys::bad(std::string_view name, std::string_view what) const {
-  throw Error(ErrorCode::bad_input, fmt::format("{}: '{}' {}", config_.file(), name, what));
+  throw Error(ErrorCode::bad_input, fmt::format("{}: '{}' {}", config_.file(), display(name), display(what)));
 }
 
 void HfKeys::expect(std::string_view name, bool value) {

@@ -80,6 +80,11 @@ TEST_F(HfCheckpoint, KeysThatAreNotUnderstood) {
   refuses_value("llama", kUnsupported, "hidden_act", "wobble", {"'hidden_act'", "wobble"});
   refuses_value("llama", kUnsupported, "model_type", "wobble", {"wobble"});
   refuses("llama", kBad, {"model_type"}, [](HfFolder& f) { f.config.erase("model_type"); });
+  // What a file says is shown, not obeyed: one line, no escape sequences.
+  refuses_value("llama", kUnsupported, "a\nb\x1b", 3, {"'a\\nb\\x1B'"});
+  refuses_value("llama", kUnsupported, "hidden_act", "a\nb", {"a\\nb"});
+  refuses_value("llama", kUnsupported, "model_type", "a\nb", {"a\\nb"});
+  refuses_value("llama", kUnsupported, "rope_parameters", {{"rope_type", "a\nb"}, {"factor", 2}}, {"a\\nb"});
   EXPECT_NO_THROW(load_changed("llama", [](HfFolder& f) { f.config["rope_wobble"] = nullptr; }));
   EXPECT_NO_THROW(load_changed("llama", [](HfFolder& f) { f.config["attention_dropout"] = 0.5; }));
 }
@@ -267,7 +272,7 @@ TEST_F(HfCheckpoint, ConfigurationDamagedAtEveryByte) {
   for (std::size_t n = 0; n < text.size(); ++n) read(text.substr(0, n));
   EXPECT_EQ(accepted, 0);
   for (std::size_t at = 0; at < text.size(); ++at)
-    for (const int change : {1, 16, 255}) {
+    for (const int change : {1, 255}) {
       std::string damaged = text;
       damaged[at] = static_cast<char>(damaged[at] ^ change);
       read(damaged);
