@@ -50,7 +50,7 @@ inline std::int64_t StateSize(std::span<const LaneBlock> blocks) {
   std::int64_t size = 0;
   for (const LaneBlock& block : blocks) {
     const std::vector<Panel> panels = panels_of(block, kLanes);
-    size += SizeOf(StatesAt(nullptr, panels, block.problem->value_channels, block.lanes() <= kNarrowLanes));
+    size += SizeOf(panels, block.problem->value_channels, block.lanes() <= kNarrowLanes);
   }
   return size;
 }

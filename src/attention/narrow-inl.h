@@ -94,7 +94,7 @@ inline NarrowDesk::NarrowDesk(std::span<const LaneBlock> blocks, Scratch& scratc
       channels(problem.q.shape[2]),
       value_channels(problem.value_channels) {
   for (const LaneBlock& block : blocks) panels.push_back(panels_of(block, kLanes).front());
-  const std::int64_t state_size = SizeOf(StatesAt(nullptr, panels, value_channels, true));
+  const std::int64_t state_size = SizeOf(panels, value_channels, true);
   const std::int64_t q_size = RoundUp(kNarrowLanes * channels), sum_size = kNarrowLanes * RoundUp(value_channels);
   const std::int64_t s_size = (kKeyBlock + kSpareKeys) * kLanes;
   const std::int64_t tile_size = kNarrowKeys * kTileStep;

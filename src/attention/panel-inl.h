@@ -99,7 +99,7 @@ inline Desk::Desk(const LaneBlock& lanes, Scratch& scratch)
   const std::int64_t k_size = kKeyBlock * CopyStep(channels), v_size = kKeyBlock * CopyStep(value_channels);
   std::int64_t query_size = 0;
   for (const Panel& panel : panels) query_size += RoundUp(panel.vectors * kLanes * channels);
-  const std::int64_t state_size = SizeOf(StatesAt(nullptr, panels, value_channels, false));
+  const std::int64_t state_size = SizeOf(panels, value_channels, false);
   const std::int64_t strip_size = (value_channels / 4 + 1) * StripStep(4) + StripStep(8);
   scratch.reset(query_size + state_size + s_size + 2 * RoundUp(width) + k_size + v_size + strip_size);
   for (const Panel& panel : panels) {

@@ -55,6 +55,15 @@ inline std::vector<State> StatesAt(float* memory, std::span<const Panel> panels,
   }
   return states;
 }
+// What StatesAt takes, in floats.
+inline std::int64_t SizeOf(std::span<const Panel> panels, std::int64_t value_channels, bool narrow) {
+  std::int64_t size = 0;
+  for (const Panel& panel : panels) {
+    const std::int64_t width = panel.vectors * kLanes;
+    size += RoundUp(2 * width) + RoundUp(value_channels) * (narrow ? panel.lanes : width);
+  }
+  return size;
+}
 inline std::int64_t SizeOf(std::span<const State> states) {
   std::int64_t size = 0;
   for (const State& state : states) size += state.size();

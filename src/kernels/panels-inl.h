@@ -64,8 +64,14 @@ inline void RunTiles(bool few, std::int64_t rows, TileJob job) {
     if (rows == 2) return Tile<2, kFewRows.vectors>(job);
     return Tile<1, kFewRows.vectors>(job);
   }
-  for (; rows >= kTileRows; advance(kTileRows)) Tile<kTileRows, kManyRows.vectors>(job);
-  for (; rows >= 4; advance(4)) Tile<4, kManyRows.vectors>(job);
+  while (rows >= kTileRows) {
+    Tile<kTileRows, kManyRows.vectors>(job);
+    advance(kTileRows);
+  }
+  while (rows >= 4) {
+    Tile<4, kManyRows.vectors>(job);
+    advance(4);
+  }
   if (rows == 3) Tile<3, kManyRows.vectors>(job);
   if (rows == 2) Tile<2, kManyRows.vectors>(job);
   if (rows == 1) Tile<1, kManyRows.vectors>(job);

@@ -83,7 +83,7 @@ void RotaryTable::grow(std::int64_t rows) {
 }
 
 void RotaryTable::rotate(View<float, 3> x, const std::int64_t* positions) {
-  const auto [rows, heads, channels] = x.shape;
+  const std::int64_t rows = x.shape[0], heads = x.shape[1], channels = x.shape[2];
   if (channels < config_.dim) {
     throw Error(ErrorCode::bad_input,
                 fmt::format("rotate: {} channels to rotate in heads of {}", config_.dim, channels));

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tensor/error.h"
+#include "text/display.h"
 #include "text/utf8.h"
 
 namespace regard {
@@ -20,8 +21,9 @@ constexpr std::uint32_t kMostSteps = 10000000;  // of one match: PCRE2's own def
 // class is an intersection and a + behind {n,m} repeats: patterns with those are refused instead of read differently.
 std::string translated(const std::string& pattern) {
   const auto refuse = [&](std::string_view what) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("the tokenizer's regular expression {} has {}, which is not supported", pattern, what));
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("the tokenizer's regular expression {} has {}, which is not supported", display(pattern), what));
   };
   static constexpr std::string_view kSpaces =
       R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
@@ -91,7 +93,7 @@ Expression::Expression(const std::string& pattern) : code_(std::make_unique<Code
     PCRE2_UCHAR message[256] = {};
     pcre2_get_error_message(error, message, sizeof message);
     throw Error(ErrorCode::unsupported, fmt::format("the tokenizer's regular expression {} is not understood: {}",
-                                                    pattern, reinterpret_cast<const char*>(message)));
+                                                    display(pattern), reinterpret_cast<const char*>(message)));
   }
   pcre2_jit_compile(code_->code, PCRE2_JIT_COMPLETE);  // where it cannot, the expression is interpreted
 }
@@ -133,7 +135,7 @@ std::optional<Expression::Match> Expression::Matches::next() {
     if (n < 0)
       throw Error(ErrorCode::unsupported,
                   fmt::format("the tokenizer's regular expression {} takes too long on this text (PCRE2 error {})",
-                              s.expression.pattern_, n));
+                              display(s.expression.pattern_), n));
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(s.data);
     const Match match{range[0], range[1]};
     if (match.end <= match.begin) {  // \K is refused, so the end is never before the beginning

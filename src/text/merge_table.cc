@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tensor/error.h"
+#include "text/display.h"
 #include "text/encoder.h"
 
 namespace regard {
@@ -38,14 +39,14 @@ MergeTable::MergeTable(const TokenizerSpec& spec, const PieceIndex& ids) {
   for (std::size_t rank = 0; rank < spec.merges.size() && spec.ranked.empty(); ++rank) {
     const std::string_view merge = spec.merges[rank];
     const auto fail = [&](std::string_view why) {
-      throw Error(ErrorCode::bad_input, fmt::format("merge {} '{}' of the tokenizer: {}", rank, merge, why));
+      throw Error(ErrorCode::bad_input, fmt::format("merge {} '{}' of the tokenizer: {}", rank, display(merge), why));
     };
     const std::size_t gap = merge.find(' ', 1);  // a piece is not empty, so the first byte is no separator
     if (gap == std::string_view::npos || gap + 1 == merge.size()) fail("not two pieces with a space between them");
     const std::string_view left = merge.substr(0, gap), right = merge.substr(gap + 1);
     const auto id = [&](std::string_view piece) {
       const auto found = ids.find(spec.pieces, piece);
-      if (!found) fail(fmt::format("'{}' is not in the vocabulary", piece));
+      if (!found) fail(fmt::format("'{}' is not in the vocabulary", display(piece)));
       return *found;
     };
     const std::int32_t merged = id(std::string(left).append(right));

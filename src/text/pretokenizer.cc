@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tensor/error.h"
+#include "text/display.h"
 #include "text/scan-inl.h"
 #include "text/scan_cased.h"
 
@@ -74,7 +75,7 @@ PreTokenizer pretokenizer_named(std::string_view name) {
     if (known.name == name) return known.rules;
   throw Error(ErrorCode::unsupported,
               name.empty() ? std::string("the file does not say which pre-tokenizer its byte-level BPE uses")
-                           : fmt::format("pre-tokenizer '{}' is not known", name),
+                           : fmt::format("pre-tokenizer '{}' is not known", display(name)),
               fmt::format("known are {}; a file with another name was made for other cuts, or must be converted again",
                           fmt::join(pretokenizer_names(), ", ")));
 }

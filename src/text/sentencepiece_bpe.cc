@@ -11,6 +11,7 @@
 
 #include "tensor/error.h"
 #include "text/byte_pieces.h"
+#include "text/display.h"
 #include "text/encoder.h"
 #include "text/merge-inl.h"
 #include "text/piece_table.h"
@@ -53,7 +54,8 @@ class SentencePieceEncoder final : public Encoder {
       const std::string& piece = spec.pieces[id];
       const TokenType type = type_of(spec, id);
       if (std::isnan(spec.scores[id]))
-        throw Error(ErrorCode::bad_input, fmt::format("the score of token {} '{}' is not a number", id, piece));
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("the score of token {} '{}' is not a number", id, display(piece)));
       if (type == TokenType::byte) {
         bytes_.set(named_byte(piece), static_cast<std::int32_t>(id));
         continue;

@@ -10,6 +10,7 @@
 #include "text/added_tokens.h"
 #include "text/byte_pieces.h"
 #include "text/cutter.h"
+#include "text/display.h"
 #include "text/encoder.h"
 #include "text/normalizer.h"
 #include "text/piece_texts.h"
@@ -39,7 +40,8 @@ void check(const TokenizerSpec& spec) {
     if (type < 1 || type > 6) fail(fmt::format("the type of token {} is {}, which is none of 1 to 6", id, type));
     if (type_of(spec, id) == TokenType::byte && spec.kind != TokenizerSpec::Kind::byte_level_bpe &&
         named_byte(spec.pieces[id]) < 0)
-      fail(fmt::format("token {} '{}' is said to be a byte, but is not written like <0x0A>", id, spec.pieces[id]));
+      fail(fmt::format("token {} '{}' is said to be a byte, but is not written like <0x0A>", id,
+                       display(spec.pieces[id])));
     bytes += spec.pieces[id].size();
   }
   if (bytes > kLongestText)

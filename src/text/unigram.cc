@@ -12,6 +12,7 @@
 
 #include "tensor/error.h"
 #include "text/byte_pieces.h"
+#include "text/display.h"
 #include "text/encoder.h"
 #include "text/piece_trie.h"
 #include "text/utf8.h"
@@ -43,7 +44,7 @@ class UnigramEncoder final : public Encoder {
     for (std::size_t id = 0; id < spec.pieces.size(); ++id) {
       if (!std::isfinite(scores_[id]))
         throw Error(ErrorCode::bad_input,
-                    fmt::format("the score of token {} '{}' is not a finite number", id, spec.pieces[id]));
+                    fmt::format("the score of token {} '{}' is not a finite number", id, display(spec.pieces[id])));
       const TokenType type = type_of(spec, id);
       if (type == TokenType::byte && stages.byte_fallback)
         bytes_.set(named_byte(spec.pieces[id]), static_cast<std::int32_t>(id));
@@ -54,7 +55,8 @@ class UnigramEncoder final : public Encoder {
     }
     for (const AliasPiece& alias : spec.aliases) {
       if (!std::isfinite(alias.score) || alias.id < 0 || alias.id >= pieces_)
-        throw Error(ErrorCode::bad_input, fmt::format("the piece '{}' of the tokenizer has no use", alias.piece));
+        throw Error(ErrorCode::bad_input,
+                    fmt::format("the piece '{}' of the tokenizer has no use", display(alias.piece)));
       add(alias.piece, scores_.size());
       scores_.push_back(static_cast<Score>(alias.score));
       alias_ids_.push_back(alias.id);

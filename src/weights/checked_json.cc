@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "text/display.h"
 #include "weights/gguf.h"
 
 namespace regard {
@@ -112,7 +113,8 @@ bool JsonPlace::is_array() const { return value_->is_array(); }
 bool JsonPlace::is_object() const { return value_->is_object(); }
 
 Error JsonPlace::error(std::string_view what, ErrorCode code, std::string hint) const {
-  return Error(code, fmt::format("{}: {} {}", file(), place_.empty() ? "the document" : place_, what), std::move(hint));
+  return Error(code, fmt::format("{}: {} {}", file(), place_.empty() ? "the document" : display(place_), display(what)),
+               std::move(hint));
 }
 
 bool JsonPlace::boolean() const {

@@ -141,7 +141,7 @@ Tensor<float, 2> widen_float8(std::string_view where, const StoredTensor& weight
   const std::array<float, 256> values = table(*type);
   const std::int64_t scales_per_row = cols == 0 ? 0 : blocks(cols, each.cols);
   Tensor<float, 2> out({rows, cols});
-  parallel_for(rows, [&](std::int64_t row, int) {
+  parallel_for(cols == 0 ? 0 : rows, [&](std::int64_t row, int) {  // an empty matrix may say any number of rows
     const std::byte* codes = weight.data + row * cols;
     float* to = out.data() + row * cols;
     for (std::int64_t b = 0; b < scales_per_row; ++b) {

@@ -1,12 +1,15 @@
 #include "weights/hf_checkpoint.h"
 #include "weights/folder_tokenizer.h"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 
 #include "tensor/error.h"
 #include "tensor/half.h"
 #include "weights/assembly.h"
 #include "weights/checked_json.h"
+#include "weights/gguf.h"
 #include "weights/hf_family.h"
 #include "weights/narrow_weights.h"
 #include "weights/safetensors.h"
@@ -61,6 +64,23 @@ TokenizerSpec tokenizer_of(const std::filesystem::path& folder, std::int64_t voc
   return spec;
 }
 
+// A router has a row per expert; without one that fits, there is no telling how many there may be.
+void check_experts(const HfFamily& family, const ModelConfig& config, std::string_view prefix,
+                   const StoredTensors& tensors, const std::string& file) {
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    if (!config.mixture.at(l)) continue;
+    const std::string router = hf_part(family, config, prefix, fmt::format("blk.{}.ffn_gate_inp.weight", l)).tensor;
+    const auto at = tensors.find(router);
+    if (at == tensors.end())
+      throw Error(ErrorCode::bad_input, fmt::format("{}: the tensor {} is missing", file, in_quotes(router)));
+    const std::vector<std::int64_t>& shape = at->second.shape;
+    if (shape.size() != 2 || shape[0] != config.mixture.experts || shape[1] != config.width)
+      throw Error(ErrorCode::bad_input,
+                  fmt::format("{}: the tensor {} has the shape [{}], but the configuration calls for {} rows of {}",
+                              file, in_quotes(router), fmt::join(shape, ", "), config.mixture.experts, config.width));
+  }
+}
+
 // sin in the first half of the channels, cos in the second (MarianSinusoidalPositionalEmbedding).
 Matrix sinusoidal_positions(const ModelConfig& c, Checkpoint& checkpoint) {
   const std::int64_t rows = c.context, half = (c.width + 1) / 2;
@@ -83,6 +103,7 @@ void assemble(const HfFamily& family, Assembly& assembly, Checkpoint& checkpoint
   const std::string_view prefix = prefix_in(family, config, tensors);
   if (config.head) config.head = family.head.empty() || tensors.contains(family.head);
   if (!family.untied.empty() && tensors.contains(family.untied)) config.tied_head = false;
+  check_experts(family, config, prefix, tensors, checkpoint.files.front());
   for (const ExpectedTensor& expected : expected_tensors(config))
     assembly.take(expected, find_part(family, config, prefix, expected.name, tensors));
   if (config.sinusoidal) {
@@ -106,7 +127,8 @@ void assemble(const HfFamily& family, Assembly& assembly, Checkpoint& checkpoint
 Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
   const JsonPlace json = read_json(folder / "config.json");
   const HfFamily& family = hf_family(json);
-  HfKeys keys(json);
+  SafetensorsFiles files = read_safetensors(folder);
+  HfKeys keys(json, std::ssize(files.tensors));
   Checkpoint checkpoint;
   ModelConfig& config = checkpoint.config = family.configure(keys);
   if (family.encoder != nullptr) {
@@ -116,7 +138,6 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
   keys.refuse_unknown();
   config.name = folder.filename().string();
 
-  SafetensorsFiles files = read_safetensors(folder);
   checkpoint.mappings = files.mappings;
   for (const auto& mapping : files.mappings) {
     checkpoint.files.push_back(mapping->path().string());
@@ -124,8 +145,6 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
   }
   StoredTensors& tensors = files.tensors;
   widen_narrow_weights(json, checkpoint, tensors);
-  if (config.layers > static_cast<std::int64_t>(tensors.size()))
-    keys.bad("num_hidden_layers", fmt::format("is {}, but there are only {} tensors", config.layers, tensors.size()));
 
   Assembly assembly(checkpoint, tensors);
   assemble(family, assembly, checkpoint, tensors);

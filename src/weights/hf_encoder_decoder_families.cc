@@ -11,18 +11,17 @@ namespace {
 // What encoder and decoder share; `layers` and the like are those of the side.
 ModelConfig t5(HfKeys& keys, bool decoder) {
   ModelConfig c;
-  const std::int64_t layers = keys.extent({"num_layers"});
-  const std::int64_t decoder_layers = keys.find_extent({"num_decoder_layers"}).value_or(layers);
-  c.layers = decoder ? decoder_layers : layers;
+  const std::int64_t layers = keys.layers({"num_layers"});
+  const bool differ = keys.find_extent({"num_decoder_layers"}).has_value();
+  c.layers = decoder && differ ? keys.layers({"num_decoder_layers"}) : layers;
   c.width = c.embedding_width = keys.extent({"d_model"});
   c.vocabulary = keys.extent({"vocab_size"});
   c.hidden = keys.extent({"d_ff"});
   const std::int64_t heads = keys.extent({"num_heads"});
-  hf_heads(keys, c, heads, heads);
-  c.head_dim = c.value_dim = keys.extent({"d_kv"});
+  hf_heads(keys, c, heads, heads, "d_kv");
   c.attention_scale = 1;     // scores are not scaled
   keys.find("n_positions");  // of the training texts: distances have no end
-  c.norm_epsilon = static_cast<float>(keys.find_number("layer_norm_epsilon").value_or(1e-6));
+  c.norm_epsilon = keys.epsilon_or("layer_norm_epsilon", 1e-6);
   c.norm_bias = c.query_bias = c.output_bias = c.mlp_bias = c.head_bias = Bias::no;
   c.rotary = false;
   c.relative_buckets = keys.find_extent({"relative_attention_num_buckets"}).value_or(32);
@@ -52,12 +51,16 @@ ModelConfig t5(HfKeys& keys, bool decoder) {
   c.cross_attention = true;
   c.tied_head = tied;
   if (scaled) c.head_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c.width)));
-  c.decoder_start = static_cast<std::int32_t>(keys.find_integer("decoder_start_token_id").value_or(0));
+  const std::int64_t start = keys.find_integer("decoder_start_token_id").value_or(0);
+  if (start < 0 || start >= c.vocabulary) keys.bad("decoder_start_token_id", "is outside the vocabulary");
+  c.decoder_start = static_cast<std::int32_t>(start);
   return c;
 }
 
 ModelConfig t5_encoder(HfKeys& keys) { return t5(keys, false); }
 ModelConfig t5_decoder(HfKeys& keys) { return t5(keys, true); }
+
+constexpr std::int64_t kMostTable = 64 << 20;  // bytes of positions that are not stored but made; Marian's take one MiB
 
 ModelConfig marian(HfKeys& keys, bool decoder) {
   ModelConfig c;
@@ -66,7 +69,8 @@ ModelConfig marian(HfKeys& keys, bool decoder) {
     const std::int64_t mine = keys.extent({of_decoder});
     return decoder ? mine : encoder;
   };
-  c.layers = side("encoder_layers", "decoder_layers");
+  side("encoder_layers", "decoder_layers");  // both must be there
+  c.layers = keys.layers({decoder ? "decoder_layers" : "encoder_layers"});
   keys.find("num_hidden_layers");  // the same as encoder_layers
   c.width = c.embedding_width = keys.extent({"d_model"});
   c.vocabulary = keys.extent({"vocab_size"});
@@ -77,6 +81,8 @@ ModelConfig marian(HfKeys& keys, bool decoder) {
   const std::int64_t heads = side("encoder_attention_heads", "decoder_attention_heads");
   hf_heads(keys, c, heads, heads);
   c.context = keys.extent({"max_position_embeddings"});
+  if (c.context > kMostTable / (c.width * 4))
+    keys.refuse("max_position_embeddings", "is too large: a table of so many positions is not made");
   c.norm = NormKind::layer;
   c.norm_place = NormPlace::after;
   c.norm_bias = c.query_bias = c.output_bias = c.mlp_bias = Bias::yes;

@@ -12,7 +12,7 @@ ModelConfig bert_like(HfKeys& keys) {
   c.norm = NormKind::layer;
   c.norm_bias = Bias::yes;
   c.norm_place = NormPlace::after;
-  c.norm_epsilon = static_cast<float>(keys.find_number("layer_norm_eps").value_or(1e-12));
+  c.norm_epsilon = keys.epsilon_or("layer_norm_eps", 1e-12);
   c.final_norm = false;
   c.gated = false;
   c.query_bias = c.output_bias = c.mlp_bias = Bias::yes;
@@ -41,8 +41,9 @@ ModelConfig bert(HfKeys& keys) {
 // Positions are counted from behind the padding token's id.
 ModelConfig roberta(HfKeys& keys) {
   ModelConfig c = bert(keys);
-  c.position_offset = keys.find_integer("pad_token_id").value_or(1) + 1;
-  if (c.position_offset < 1 || c.position_offset >= c.context) keys.bad("pad_token_id", "leaves no room for positions");
+  const std::int64_t padding = keys.find_integer("pad_token_id").value_or(1);
+  if (padding < 0 || padding >= c.context - 1) keys.bad("pad_token_id", "leaves no room for positions");
+  c.position_offset = padding + 1;
   c.context -= c.position_offset;
   c.head_activation = Activation::gelu_erf;
   return c;
@@ -60,7 +61,7 @@ ModelConfig modernbert(HfKeys& keys) {
   c.causal = false;
   c.norm = NormKind::layer;
   c.norm_bias = has_bias(keys.flag_or("norm_bias", false));
-  c.norm_epsilon = static_cast<float>(keys.find_number("norm_eps").value_or(1e-5));
+  c.norm_epsilon = keys.epsilon_or("norm_eps", 1e-5);
   c.embedding_norm = true;
   c.hidden = keys.extent({"intermediate_size"});
   c.activation = hf_activation(keys, "hidden_activation", "gelu");

@@ -27,7 +27,7 @@ ModelConfig gpt2(HfKeys& keys) {
   learned_positions(keys, c);
   keys.find("n_ctx");  // an older name of the same
   c.hidden = keys.find_extent({"n_inner"}).value_or(4 * c.width);
-  c.norm_epsilon = static_cast<float>(keys.find_number("layer_norm_epsilon").value_or(1e-5));
+  c.norm_epsilon = keys.epsilon_or("layer_norm_epsilon", 1e-5);
   c.activation = hf_activation(keys, "activation_function", "gelu_new");
   if (!keys.flag_or("scale_attn_weights", true)) c.attention_scale = 1;
   c.scale_by_layer = keys.flag_or("scale_attn_by_inverse_layer_idx", false);
@@ -40,7 +40,7 @@ ModelConfig gpt2(HfKeys& keys) {
 ModelConfig gpt_neox(HfKeys& keys) {
   ModelConfig c = gpt_like(keys);
   c.hidden = keys.extent({"intermediate_size"});
-  c.norm_epsilon = static_cast<float>(keys.find_number("layer_norm_eps").value_or(1e-5));
+  c.norm_epsilon = keys.epsilon_or("layer_norm_eps", 1e-5);
   c.activation = hf_activation(keys, "hidden_act", "gelu");
   c.parallel_branches = keys.flag_or("use_parallel_residual", true);
   c.query_bias = c.output_bias = has_bias(keys.flag_or("attention_bias", true));
@@ -60,7 +60,7 @@ ModelConfig gpt_neo(HfKeys& keys) {
   learned_positions(keys, c);
   c.query_bias = Bias::no;
   c.hidden = keys.find_extent({"intermediate_size"}).value_or(4 * c.width);
-  c.norm_epsilon = static_cast<float>(keys.find_number("layer_norm_epsilon").value_or(1e-5));
+  c.norm_epsilon = keys.epsilon_or("layer_norm_epsilon", 1e-5);
   c.activation = hf_activation(keys, "activation_function", "gelu_new");
   c.attention_scale = 1;  // scores are not scaled
   c.tied_head = keys.flag_or("tie_word_embeddings", true);
@@ -70,9 +70,12 @@ ModelConfig gpt_neo(HfKeys& keys) {
   if (const auto layers = keys.find("attention_layers")) {
     for (const JsonPlace& kind : layers->elements()) kinds.emplace_back(kind.string());
   } else if (types) {
-    for (const JsonPlace& item : types->elements())
-      for (std::int64_t i = 0; i < item.at(std::size_t{1}).integer() && std::ssize(kinds) <= c.layers; ++i)
-        for (const JsonPlace& kind : item.at(std::size_t{0}).elements()) kinds.emplace_back(kind.string());
+    for (const JsonPlace& item : types->elements()) {
+      const JsonPlace list = item.at(std::size_t{0});
+      const std::int64_t times = list.size() > 0 ? item.at(std::size_t{1}).integer() : 0;
+      for (std::int64_t i = 0; i < times && std::ssize(kinds) <= c.layers; ++i)
+        for (const JsonPlace& kind : list.elements()) kinds.emplace_back(kind.string());
+    }
   } else {
     for (std::int64_t l = 0; l < c.layers; ++l) kinds.emplace_back(l % 2 == 0 ? "global" : "local");
   }

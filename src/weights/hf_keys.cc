@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tensor/error.h"
+#include "text/display.h"
 
 namespace regard {
 namespace {
@@ -139,6 +141,15 @@ std::int64_t HfKeys::extent(std::initializer_list<std::string_view> names) {
   return *extent;
 }
 
+std::int64_t HfKeys::layers(std::initializer_list<std::string_view> names) {
+  const std::int64_t layers = extent(names);
+  if (layers > tensors_) {
+    const auto said = std::find_if(names.begin(), names.end(), [&](std::string_view name) { return find(name); });
+    bad(*said, fmt::format("is {}, but there are only {} tensors", layers, tensors_));
+  }
+  return layers;
+}
+
 std::optional<std::int64_t> HfKeys::find_integer(std::string_view name) {
   const std::optional<JsonPlace> value = find(name);
   return value ? std::optional(value->integer()) : std::nullopt;
@@ -158,6 +169,21 @@ double HfKeys::positive_or(std::string_view name, double otherwise) {
   return number;
 }
 
+float HfKeys::epsilon_or(std::string_view name, double otherwise) {
+  const double number = find_number(name).value_or(otherwise);
+  if (number < 0 || number > std::numeric_limits<float>::max())
+    bad(name, fmt::format("is {}; it should be small, and not negative", number));
+  return static_cast<float>(number);
+}
+
+float HfKeys::softcap(std::string_view name) {
+  const std::optional<double> number = find_number(name);
+  if (!number) return 0;
+  if (!(*number >= std::numeric_limits<float>::min()) || *number > std::numeric_limits<float>::max())
+    bad(name, fmt::format("is {}; it should be positive, or null", *number));
+  return static_cast<float>(*number);
+}
+
 bool HfKeys::flag_or(std::string_view name, bool otherwise) {
   const std::optional<JsonPlace> value = find(name);
   return value ? value->boolean() : otherwise;
@@ -174,11 +200,11 @@ bool HfKeys::says_null(std::string_view name) const {
 }
 
 void HfKeys::refuse(std::string_view name, std::string_view what) const {
-  throw Error(ErrorCode::unsupported, fmt::format("{}: '{}' {}", config_.file(), name, what));
+  throw Error(ErrorCode::unsupported, fmt::format("{}: '{}' {}", config_.file(), display(name), display(what)));
 }
 
 void HfKeys::bad(std::string_view name, std::string_view what) const {
-  throw Error(ErrorCode::bad_input, fmt::format("{}: '{}' {}", config_.file(), name, what));
+  throw Error(ErrorCode::bad_input, fmt::format("{}: '{}' {}", config_.file(), display(name), display(what)));
 }
 
 void HfKeys::expect(std::string_view name, bool value) {

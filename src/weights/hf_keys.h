@@ -16,15 +16,22 @@ namespace regard {
 
 class HfKeys {
  public:
-  explicit HfKeys(JsonPlace config) : config_(std::move(config)) {}
+  // `tensors`: how many the files beside it hold.
+  HfKeys(JsonPlace config, std::int64_t tensors) : config_(std::move(config)), tensors_(tensors) {}
 
   // A number of things, 1 to 2^30. Of several names for it, the first that is there counts.
   std::int64_t extent(std::initializer_list<std::string_view> names);
   std::optional<std::int64_t> find_extent(std::initializer_list<std::string_view> names);
+  // The same for layers: no more than there are tensors, so that what is kept per layer is no larger than the files.
+  std::int64_t layers(std::initializer_list<std::string_view> names);
   // null counts as absent, here and below.
   std::optional<std::int64_t> find_integer(std::string_view name);
   std::optional<double> find_number(std::string_view name);
   double positive_or(std::string_view name, double otherwise);
+  // What a norm adds to a variance: 0 or more, finite as f32 too.
+  float epsilon_or(std::string_view name, double otherwise);
+  // What a softcap divides by; 0 where the file has none.
+  float softcap(std::string_view name);
   bool flag_or(std::string_view name, bool otherwise);
   std::string string_or(std::string_view name, std::string_view otherwise);
   std::optional<JsonPlace> find(std::string_view name);
@@ -41,6 +48,7 @@ class HfKeys {
 
  private:
   JsonPlace config_;
+  std::int64_t tensors_;
   std::set<std::string, std::less<>> asked_;
 };
 

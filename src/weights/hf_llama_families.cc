@@ -13,7 +13,7 @@ namespace {
 ModelConfig llama_like(HfKeys& keys) {
   ModelConfig c = hf_sizes(keys);
   c.hidden = keys.extent({"intermediate_size"});
-  c.norm_epsilon = static_cast<float>(keys.find_number("rms_norm_eps").value_or(1e-6));
+  c.norm_epsilon = keys.epsilon_or("rms_norm_eps", 1e-6);
   c.tied_head = keys.flag_or("tie_word_embeddings", false);
   c.norm_bias = c.head_bias = Bias::no;
   c.query_bias = c.output_bias = c.mlp_bias = Bias::no;
@@ -98,8 +98,8 @@ ModelConfig gemma(HfKeys& keys) {
 
 ModelConfig gemma2(HfKeys& keys) {
   ModelConfig c = gemma(keys);
-  c.attention_softcap = static_cast<float>(keys.find_number("attn_logit_softcapping").value_or(0));
-  c.logit_softcap = static_cast<float>(keys.find_number("final_logit_softcapping").value_or(0));
+  c.attention_softcap = keys.softcap("attn_logit_softcapping");
+  c.logit_softcap = keys.softcap("final_logit_softcapping");
   hf_rope(keys, c);
   hf_windows(keys, c, keys.find_extent({"sliding_window"}).value_or(4096), [](std::int64_t l) { return l % 2 == 0; });
   return c;
@@ -108,8 +108,8 @@ ModelConfig gemma2(HfKeys& keys) {
 ModelConfig gemma3(HfKeys& keys) {
   ModelConfig c = gemma(keys);
   c.query_key_norm = true;
-  c.attention_softcap = static_cast<float>(keys.find_number("attn_logit_softcapping").value_or(0));
-  c.logit_softcap = static_cast<float>(keys.find_number("final_logit_softcapping").value_or(0));
+  c.attention_softcap = keys.softcap("attn_logit_softcapping");
+  c.logit_softcap = keys.softcap("final_logit_softcapping");
   HfRope rope;
   rope.base = 1e6;
   rope.local_base = 1e4;
@@ -192,7 +192,7 @@ ModelConfig minimind_1(HfKeys& keys) {
   const std::int64_t multiple = keys.find_extent({"multiple_of"}).value_or(64);
   const std::int64_t plain = 8 * c.width / 3;
   c.hidden = keys.find_extent({"hidden_dim"}).value_or((plain + multiple - 1) / multiple * multiple);
-  c.norm_epsilon = static_cast<float>(keys.find_number("norm_eps").value_or(1e-5));
+  c.norm_epsilon = keys.epsilon_or("norm_eps", 1e-5);
   c.tied_head = true;
   HfRope rope;
   rope.base = 10000;

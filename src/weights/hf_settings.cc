@@ -9,6 +9,9 @@
 namespace regard {
 namespace {
 
+// Far more than any model has; the tables per channel are made before a tensor has shown how many there are.
+constexpr std::int64_t kMostChannels = 1 << 16;
+
 std::vector<double> numbers(const JsonPlace& list) {
   std::vector<double> values;
   for (const JsonPlace& value : list.elements()) values.push_back(value.number());
@@ -66,7 +69,7 @@ void read_scaling(const JsonPlace& p, RotaryConfig& rotary) {
 
 ModelConfig hf_sizes(HfKeys& keys) {
   ModelConfig c;
-  c.layers = keys.extent({"num_hidden_layers", "n_layer", "num_layers", "n_layers"});
+  c.layers = keys.layers({"num_hidden_layers", "n_layer", "num_layers", "n_layers"});
   c.width = c.embedding_width = keys.extent({"hidden_size", "n_embd", "dim"});
   c.vocabulary = keys.extent({"vocab_size"});
   c.context = keys.find_extent({"max_position_embeddings", "n_positions", "max_seq_len"}).value_or(0);
@@ -75,15 +78,18 @@ ModelConfig hf_sizes(HfKeys& keys) {
   return c;
 }
 
-void hf_heads(HfKeys& keys, ModelConfig& c, std::int64_t heads, std::int64_t kv_heads) {
+void hf_heads(HfKeys& keys, ModelConfig& c, std::int64_t heads, std::int64_t kv_heads, std::string_view head_dim_key) {
   c.heads = heads;
   c.kv_heads = kv_heads;
   if (heads % kv_heads != 0)
     keys.bad("num_key_value_heads", fmt::format("is {}, which does not divide the {} heads", kv_heads, heads));
-  const auto head_dim = keys.find_extent({"head_dim"});
+  const auto head_dim = keys.find_extent({head_dim_key});
   if (!head_dim && c.width % heads != 0)
     keys.bad("num_attention_heads", fmt::format("is {}, which does not divide the width {}", heads, c.width));
   c.head_dim = c.value_dim = head_dim.value_or(c.width / heads);
+  if (c.head_dim > kMostChannels)
+    keys.bad(head_dim_key,
+             fmt::format("or width / heads is {}; heads have at most {} channels", c.head_dim, kMostChannels));
   c.attention_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c.head_dim)));
   c.window.assign(static_cast<std::size_t>(c.layers), 0);
 }
@@ -115,8 +121,9 @@ void hf_rope(HfKeys& keys, ModelConfig& c, const HfRope& rope) {
     read_scaling(of_all, global);
     break;
   }
+  if (!(partial > 0 && partial <= 1)) keys.bad(rope.partial_key, fmt::format("is {}; it is a part of 1", partial));
   global.dim = static_cast<std::int64_t>(static_cast<double>(c.head_dim) * partial);
-  if (global.dim > c.head_dim || global.dim < 2 || global.dim % 2 != 0)
+  if (global.dim < 2 || global.dim % 2 != 0)
     keys.bad(rope.partial_key,
              fmt::format("rotates {} of {} channels; it should be an even number of them", global.dim, c.head_dim));
   c.rotary_local = global;

@@ -11,8 +11,9 @@ namespace regard {
 
 // Sizes by the names most families use; heads, kv_heads, head_dim, attention_scale (1 / sqrt(D)), no windows.
 ModelConfig hf_sizes(HfKeys& keys);
-// The parts of it for families with other names: heads from `heads`, D = width / heads where not said.
-void hf_heads(HfKeys& keys, ModelConfig& c, std::int64_t heads, std::int64_t kv_heads);
+// The parts of it for families with other names: heads from `heads`, D = width / heads where `head_dim` is not said.
+void hf_heads(HfKeys& keys, ModelConfig& c, std::int64_t heads, std::int64_t kv_heads,
+              std::string_view head_dim = "head_dim");
 
 Activation hf_activation(HfKeys& keys, std::string_view key, std::string_view otherwise);
 

@@ -36,7 +36,6 @@ class HubFetch {
   HubFetch(const HubName& name, const HubSettings& settings, Progress* progress,
            const std::function<void(const std::string&)>& remark)
       : name_(name),
-        settings_(settings),
         progress_(progress),
         client_(settings, remark, [this] { tell(); }),
         cache_(settings.cache, name.repository) {}
@@ -151,7 +150,6 @@ class HubFetch {
   }
 
   const HubName& name_;
-  const HubSettings& settings_;
   Progress* progress_;
   HubClient client_;
   HubCache cache_;

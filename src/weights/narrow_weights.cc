@@ -66,8 +66,8 @@ void widen_narrow_weights(const JsonPlace& config, Checkpoint& checkpoint, Store
       const StoredTensor* scales = find(base + "_scales");
       if (scales == nullptr) continue;
       gone.push_back(base + "_scales");
+      const Tensor<float, 2> values = widen_mxfp4(where, tensor, *scales);  // which looks at the shapes
       std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end() - 2);
-      const Tensor<float, 2> values = widen_mxfp4(where, tensor, *scales);
       shape.push_back(values.shape()[1]);
       made.emplace(name, kept(checkpoint, values, std::move(shape), tensor.file));
     }

@@ -1,5 +1,7 @@
 #include "weights/safetensors_write.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>

@@ -107,6 +107,23 @@ TEST_F(TokenizerDamage, SentencePieceModel) {
   }
 }
 
+// What a file says is shown in messages, not obeyed: one line.
+TEST_F(TokenizerDamage, MessagesAreOneLine) {
+  const auto refused = [&](const std::string& from, const std::string& to, const std::string& shown) {
+    std::string changed = kSmall;
+    ASSERT_NE(changed.find(from), std::string::npos);
+    changed.replace(changed.find(from), from.size(), to);
+    write_file(folder / "tokenizer.json", changed);
+    const auto error = testing::error_of([&] { const Tokenizer tokenizer(tokenizer_from_folder(folder.path())); });
+    ASSERT_TRUE(error);
+    EXPECT_NE(error->message.find(shown), std::string::npos) << error->message;
+    EXPECT_EQ(error->message.find('\n'), std::string::npos) << error->message;
+  };
+  refused(R"([^\\s]b|c)", R"(\n\\x{)", R"(\n\x{)");
+  refused(R"(["_","ab"])", R"(["\n","ab"])", R"(\x0A)");
+  refused(R"("type":"NFKC")", R"("type":"N\nC")", "N");
+}
+
 TEST_F(TokenizerDamage, WordList) {
   write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nab\n\u00E9\n##\n\n");
   damage("vocab.txt", false);

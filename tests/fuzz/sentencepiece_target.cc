@@ -1,0 +1,16 @@
+// Bytes as a tokenizer.model of SentencePiece.
+
+#include "fuzz/fuzz_support.h"
+#include "weights/sentencepiece_model.h"
+
+using namespace regard;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const testing::TempFolder folder;
+  const std::string_view input = testing::text_of(data, size);
+  const std::filesystem::path file = folder / "tokenizer.model";
+  testing::write_file(file, std::string(input));
+  testing::value_or_error(
+      [&] { testing::use(Tokenizer(tokenizer_from_sentencepiece(file)), testing::tail_of(input)); });
+  return 0;
+}
