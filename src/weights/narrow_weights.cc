@@ -35,7 +35,7 @@ StoredTensor kept(Checkpoint& checkpoint, const Tensor<float, 2>& values, std::v
                   std::size_t file) {
   const std::int64_t bytes = values.size() * static_cast<std::int64_t>(sizeof(float));
   auto& memory = *checkpoint.reordered.emplace_back(std::make_shared<Buffer<std::byte>>(bytes));
-  std::memcpy(memory.data(), values.data(), static_cast<std::size_t>(bytes));
+  if (bytes > 0) std::memcpy(memory.data(), values.data(), static_cast<std::size_t>(bytes));
   return {"F32", DType::f32, std::move(shape), memory.data(), bytes, file};
 }
 

@@ -1,5 +1,23 @@
 // What a Hugging Face folder may say wrongly. Each kind is refused by name, before anything is made that the files do
 // not justify. (That right folders give the right numbers: tests/model/families_test.cc, hf_folders_test.cc.)
+//
+// Faults that others have reported of running models, and the tests that would show each here:
+// - Gemma's RMSNorm, 1 + w, GELU, scale (transformers #29402, CTranslate2 #1658): Families.EverySite of gemma2, gemma3
+// - the scale on a tied head too (tensai #248): the same
+// - rope_scaling ignored, or used in windowed layers (mlx-vlm #1709): Families.EverySite of gemma3, llama_linear
+// - llama3 scaling read as linear, wrong factors (TransformerLens #910): the same of llama_llama3; RotaryPositions here
+// - windows off by one (mlx-lm #390, vllm #3385): the same of mistral, gpt_neo, gpt_oss
+// - shifted contexts (llama.cpp #12357, #3825, #2060): not offered; Passes.RefusesMoreThanTheContext
+// - dynamic NTK and cached keys (transformers #25104): HfFolders.DynamicNtkIsOfThePlannedLength
+// - scores that overflow f16 (llama.cpp #7805): Families.EverySite of qwen2; scores are f32
+// - one at a time is not many at once (llama.cpp #4479): Families.SameBits, Bits.OneByOne
+// - neighbours in a batch matter (SGLang #25790): Bits.BesideTwoOtherSequences
+// - types promoted in silence (mlx-lm #1491): HfFolders.EveryPlainType
+// - an untied head that is missing (transformers #43159): Tensors here
+// - interleaved and half rotary pairs (transformers #25199): Families.EverySite of minimind_1 and llama
+// - another pre-tokenizer (llama.cpp #11054): HostileSpec.*, GgufTokenizer.*, FolderTokenizer.*
+// - sinks ignored, hidden by sinks of zero (TransformerEngine #2541): HfFolders.SinksTakePart
+// - exact GELU for gelu_new (nntile #370), Conv1D not turned (mlxcel #833): Families.EverySite of gpt2
 
 #include "weights/hf_checkpoint.h"
 
