@@ -33,8 +33,8 @@ inline void AddBias(const LaneBlock& block, const Panel& panel, std::int64_t fir
   const int width = panel.vectors * kLanes;
   for (int lane = 0; lane < panel.lanes; ++lane) {
     const int source = panel.first_lane + lane;
-    const std::int64_t at = block.problem->mask.bias_by_position ? block.problem->rows[block.row[source]].position
-                                                                 : block.row[source];
+    const std::int64_t at =
+        block.problem->mask.bias_by_position ? block.problem->rows[block.row[source]].position : block.row[source];
     const float* from = bias.data + at * bias.stride[0] + block.head[source] * bias.stride[1] + first * bias.stride[2];
     for (int key = 0; key < keys; ++key) {
       const float b = from[key * bias.stride[2]];

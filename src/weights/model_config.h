@@ -42,7 +42,7 @@ struct ModelConfig {
   std::int64_t embedding_width = 0;  // of a row of the embedding; != C: a projection follows (OPT-350M)
   float embedding_scale = 1;
   bool position_table = false;       // a row per position is added, learned or sinusoidal
-  bool sinusoidal = false;            // that table is not stored but made (Vaswani et al. 2017, section 3.5)
+  bool sinusoidal = false;           // that table is not stored but made (Vaswani et al. 2017, section 3.5)
   std::int64_t position_offset = 0;  // position p has row p + offset (OPT, RoBERTa: 2)
   std::int64_t token_types = 0;      // rows of that table; that of type 0 is added: texts are single segments
   bool embedding_norm = false;
@@ -73,7 +73,8 @@ struct ModelConfig {
   std::int64_t relative_buckets = 0;   // > 0: a bias by the distance of key and row, shared by all layers (T5)
   std::int64_t relative_distance = 0;  // from which on all distances share a bucket
 
-  bool cross_attention = false;    // between attention and feed-forward, every row reads the whole source (encoder-decoder)
+  bool cross_attention =
+      false;  // between attention and feed-forward, every row reads the whole source (encoder-decoder)
   std::int32_t decoder_start = -1;  // the token that a target text begins with
 
   bool tied_head = false;       // logits use the embedding
