@@ -81,7 +81,8 @@ void Blocks::run(std::int64_t l, Stream& stream, const std::vector<std::int64_t>
 // What a branch reads of the residual: normed, or as it is where the norm comes after the branch. A copy either way.
 View<float, 2> Blocks::enter(const Norm& norm, View<const float, 2> resid) {
   const auto normed = place(state_.scratch.normed, resid.shape[0], config_.width);
-  apply(config_.norm_place == NormPlace::after ? Norm() : norm, config_, resid, normed);
+  static const Norm kNone;
+  apply(config_.norm_place == NormPlace::after ? kNone : norm, config_, resid, normed);
   return normed;
 }
 
@@ -135,13 +136,8 @@ View<float, 2> Blocks::cross_attention(std::int64_t l, const Stream& stream, Vie
   Scratch& s = state_.scratch;
   const auto q = by_head(project(model_.layers()[l].cross.q, normed, s.q), config_.heads);
   announce(Site::cross_q, l, stream.rows, q);
-  s.query_rows.clear();
-  for (const Row& row : stream.rows) s.query_rows.push_back({row.sequence, 0, row.position});
   const std::vector<Sequence> sources = keys_.sources(l);
-  Problem problem = cross_attention_problem(model_, l);
-  problem.q = q;
-  problem.rows = s.query_rows;
-  problem.sequences = sources;
+  Problem problem = posed(cross_attention_problem(model_, l), stream, q, sources);
   if (tap_ != nullptr) problem.mask.edges = tap_->cross_edges(l, stream.rows);
   const auto z = place(s.z, std::ssize(stream.rows), config_.heads * config_.value_dim);
   mix(problem, l, stream, tap_ != nullptr ? tap_->cross_readers(l, stream.rows) : std::vector<Reader*>(), false,
@@ -150,15 +146,21 @@ View<float, 2> Blocks::cross_attention(std::int64_t l, const Stream& stream, Vie
   return z;
 }
 
-void Blocks::read_and_mix(std::int64_t l, const Stream& stream, View<const float, 3> q, View<float, 3> z) {
-  Scratch& s = state_.scratch;
-  s.query_rows.clear();
-  for (const Row& row : stream.rows) s.query_rows.push_back({row.sequence, 0, row.position});
-  const std::vector<Sequence> sequences = keys_.sequences(l);
-  Problem problem = attention_problem(model_, l);
+// A layer's problem with what this pass brings.
+Problem Blocks::posed(Problem problem, const Stream& stream, View<const float, 3> q,
+                      std::span<const Sequence> sequences) {
+  std::vector<QueryRow>& rows = state_.scratch.query_rows;
+  rows.clear();
+  for (const Row& row : stream.rows) rows.push_back({row.sequence, 0, row.position});
   problem.q = q;
-  problem.rows = s.query_rows;
+  problem.rows = rows;
   problem.sequences = sequences;
+  return problem;
+}
+
+void Blocks::read_and_mix(std::int64_t l, const Stream& stream, View<const float, 3> q, View<float, 3> z) {
+  const std::vector<Sequence> sequences = keys_.sequences(l);
+  Problem problem = posed(attention_problem(model_, l), stream, q, sequences);
   if (config_.relative_buckets > 0) {
     std::int64_t longest = 0;
     for (const Sequence& sequence : sequences) longest = std::max(longest, sequence.length);

@@ -48,6 +48,7 @@ class Blocks {
   View<float, 2> activated(const FeedForward& mlp, View<const float, 2> normed);
   void mixture(const Layer& layer, View<const float, 2> normed, View<float, 2> branch);
   View<float, 2> cross_attention(std::int64_t l, const Stream& stream, View<const float, 2> normed);
+  Problem posed(Problem problem, const Stream& stream, View<const float, 3> q, std::span<const Sequence> sequences);
   void read_and_mix(std::int64_t l, const Stream& stream, View<const float, 3> q, View<float, 3> z);
   void mix(const Problem& problem, std::int64_t l, const Stream& stream, const std::vector<Reader*>& readers,
            bool substituted, View<float, 3> z);

@@ -2,6 +2,7 @@
 // From the tensors of a file to the matrices that a configuration calls for.
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -9,18 +10,9 @@
 #include "weights/checkpoint.h"
 #include "weights/expected_tensors.h"
 #include "weights/stored_tensor.h"
+#include "weights/tensor_part.h"
 
 namespace regard {
-
-// Where a matrix lies in what is stored: rows are outputs.
-struct TensorPart {
-  std::string tensor;
-  std::int64_t expert = -1;  // of a stack [experts, ...], which one
-  bool turned = false;       // stored [in, out]
-  // Which of its rows, in blocks that lie `step` rows apart, from row `first` on; block 0: all of them.
-  std::int64_t first = 0, block = 0, step = 0;
-  bool row = false;  // a vector that is stored as [1, n] (Marian's final_logits_bias)
-};
 
 // Names rows without a copy where they lie evenly; else keeps their stored bytes in another order (turned matrices,
 // heads that alternate between q, k and v). Values are never rewritten.
@@ -38,18 +30,29 @@ class Assembly {
   void take(const ExpectedTensor& expected, const TensorPart& part);
   // The values of a vector, which is not put into the checkpoint.
   std::vector<float> values(const ExpectedTensor& expected, const TensorPart& part);
+  // A router has a row per expert: without one that fits, there is no telling how many experts there may be. To be
+  // asked before all that the configuration calls for is listed. Error{bad_input} as take().
+  void check_router(const ExpectedTensor& router, const TensorPart& part) { find(router, part); }
   void ignore(std::string_view tensor) { use(std::string(tensor)); }
+  // The same, of a tensor that holds another one again. Error{bad_input} if it has other bytes.
+  void ignore_twin(const std::string& tensor, const std::string& of);
   // Error{unsupported} naming the first tensor that nobody took.
   void refuse_leftovers() const;
 
  private:
+  struct StoredRows;  // a matrix or vector as the file has it
   Matrix find(const ExpectedTensor& expected, const TensorPart& part);
+  StoredRows stored_rows(const StoredTensor& stored, const ExpectedTensor& expected, const TensorPart& part);
+  StoredRows turned(const StoredRows& rows);  // once, however many parts are taken of it
+  std::byte* room(std::int64_t bytes);
+  Checkpoint& counts() { return decoder_ ? decoder_->checkpoint_ : checkpoint_; }
   bool use(std::string tensor) { return (decoder_ ? decoder_->used_ : used_).insert(std::move(tensor)).second; }
   std::string where(const StoredTensor& tensor, std::string_view name) const;
 
   Checkpoint& checkpoint_;
   const StoredTensors& tensors_;
   Assembly* decoder_ = nullptr;
+  std::map<const std::byte*, const std::byte*> turned_;
   std::set<std::string, std::less<>> used_;
 };
 

@@ -64,12 +64,17 @@ void layer(List& list, std::int64_t l) {
   }
   list.norm(block + (after ? "layer_output_norm" : "ffn_norm"), c.width);
   if (!c.mixture.at(l)) return list.feed_forward(block, "", c.hidden);
-  list.linear(block + "ffn_gate_inp", c.mixture.experts, c.width, c.mlp_bias);
+  list.all.push_back(expected_router(c, l));
+  list.bias(block + "ffn_gate_inp", c.mixture.experts, c.mlp_bias);
   for (std::int64_t e = 0; e < c.mixture.experts; ++e)
     list.feed_forward(block, fmt::format(".{}", e), c.mixture.hidden);
 }
 
 }  // namespace
+
+ExpectedTensor expected_router(const ModelConfig& c, std::int64_t layer) {
+  return {fmt::format("blk.{}.ffn_gate_inp.weight", layer), c.mixture.experts, c.width, false, false};
+}
 
 std::vector<ExpectedTensor> expected_tensors(const ModelConfig& c) {
   List list(c);

@@ -18,4 +18,7 @@ struct ExpectedTensor {
 
 std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
 
+// The router of a layer that is a mixture.
+ExpectedTensor expected_router(const ModelConfig& config, std::int64_t layer);
+
 }  // namespace regard

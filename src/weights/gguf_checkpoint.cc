@@ -60,14 +60,12 @@ void read_divisors(Assembly& assembly, ModelConfig& c, const GgufFile& gguf) {
   if (shared) c.rotary_local = rotary;
 }
 
-// Layers with a router are mixtures. It has a row per expert: what the file says of their number, it has bytes for.
-void find_mixtures(const StoredTensors& tensors, ModelConfig& c, const GgufFile& gguf) {
+// Layers with a router are mixtures.
+void find_mixtures(Assembly& assembly, ModelConfig& c) {
   for (std::size_t l = 0; l < c.mixture.layers.size(); ++l) {
-    const auto router = tensors.find(fmt::format("blk.{}.ffn_gate_inp.weight", l));
-    c.mixture.layers[l] = router != tensors.end();
-    if (c.mixture.layers[l] && (router->second.shape.empty() || router->second.shape.front() != c.mixture.experts))
-      throw Error(ErrorCode::bad_input, fmt::format("{}: '{}' does not have a row for each of the {} experts",
-                                                    gguf.file, router->first, c.mixture.experts));
+    const ExpectedTensor router = expected_router(c, static_cast<std::int64_t>(l));
+    c.mixture.layers[l] = assembly.has(router.name);
+    if (c.mixture.layers[l]) assembly.check_router(router, {router.name});
   }
 }
 
@@ -87,8 +85,8 @@ Checkpoint load_gguf_checkpoint(const std::filesystem::path& path) {
   if (config.head) config.tied_head = !tensors.contains("output.weight");
   if (config.tied_head && tensors.contains("output.bias"))
     throw Error(ErrorCode::bad_input, fmt::format("{}: there is an 'output.bias' but no 'output.weight'", gguf.file));
-  find_mixtures(tensors, config, gguf);
   Assembly assembly(checkpoint, tensors);
+  find_mixtures(assembly, config);
   for (const ExpectedTensor& expected : expected_tensors(config))
     if (expected.name != "rope_freqs.weight") assembly.take(expected, gguf_part(config, tensors, expected.name));
   if (config.rotary) read_divisors(assembly, config, gguf);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <utility>
 
 #include "tensor/error.h"
 
@@ -150,25 +151,6 @@ constexpr GgufFamily kFamilies[] = {
     {"bert", kBert, bert, NormKind::layer, false, false},
 };
 
-// "blk.3.", "ffn_up", "2" (of an expert), ".weight".
-struct Canonical {
-  std::string block, piece, expert, suffix;
-};
-Canonical parts_of(std::string_view name) {
-  Canonical parts;
-  const std::size_t last = name.rfind('.');
-  parts.suffix = name.substr(last);
-  name = name.substr(0, last);
-  if (!name.starts_with("blk.")) return {"", std::string(name), "", parts.suffix};
-  const std::size_t layer = name.find('.', 4) + 1;
-  parts.block = name.substr(0, layer);
-  name.remove_prefix(layer);
-  const std::size_t dot = name.find('.');
-  parts.piece = name.substr(0, dot);
-  if (dot != std::string_view::npos) parts.expert = name.substr(dot + 1);
-  return parts;
-}
-
 }  // namespace
 
 const GgufFamily& gguf_family(const GgufFile& gguf, std::string_view architecture) {
@@ -183,41 +165,33 @@ const GgufFamily& gguf_family(const GgufFile& gguf, std::string_view architectur
 }
 
 TensorPart gguf_part(const ModelConfig& c, const StoredTensors& tensors, const std::string& canonical) {
-  const Canonical parts = parts_of(canonical);
+  const CanonicalName name(canonical);
+  const std::string block = "blk." + name.layer + ".";
   TensorPart part;
   part.tensor = canonical;
-  if (!parts.expert.empty()) {
-    part.tensor = parts.block + parts.piece + "_exps" + parts.suffix;
-    part.expert = std::stoll(parts.expert);
+  if (!name.expert.empty()) {
+    part.tensor = block + name.piece + "_exps" + name.suffix;
+    part.expert = std::stoll(name.expert);
     return part;
   }
-  const auto in_block = [&](std::string_view piece, std::string_view suffix) {
-    return tensors.find(parts.block + std::string(piece) + std::string(suffix));
-  };
-  const auto rows_of = [&](std::string_view piece, std::int64_t first, std::int64_t n) {
-    part.tensor = parts.block + std::string(piece) + parts.suffix;
-    part.first = first;
-    part.block = part.step = n;
-  };
-  if (parts.piece == "attn_q" || parts.piece == "attn_k" || parts.piece == "attn_v") {
-    if (in_block(parts.piece, ".weight") != tensors.end() || in_block("attn_qkv", ".weight") == tensors.end())
-      return part;
-    const std::int64_t q = c.heads * c.head_dim, k = c.kv_heads * c.head_dim, v = c.kv_heads * c.value_dim;
-    if (parts.piece == "attn_q") rows_of("attn_qkv", 0, q);
-    if (parts.piece == "attn_k") rows_of("attn_qkv", q, k);
-    if (parts.piece == "attn_v") rows_of("attn_qkv", q + k, v);
-  } else if (c.gated && (parts.piece == "ffn_gate" || parts.piece == "ffn_up")) {
-    const auto up = in_block("ffn_up", ".weight");
-    if (in_block("ffn_gate", ".weight") != tensors.end() || up == tensors.end() || up->second.shape.size() != 2 ||
-        up->second.shape.front() != 2 * c.hidden)
-      return part;
-    rows_of("ffn_up", parts.piece == "ffn_gate" ? 0 : c.hidden, c.hidden);
-  } else if (parts.piece == "ffn_norm" && c.norm_place == NormPlace::before &&
-             in_block("ffn_norm", ".weight") == tensors.end() &&
-             in_block("post_attention_norm", ".weight") != tensors.end()) {
-    // gpt-oss calls it after what stands before it.
-    part.tensor = parts.block + "post_attention_norm" + parts.suffix;
+  const auto has = [&](std::string_view piece) { return tensors.contains(block + std::string(piece) + ".weight"); };
+  const auto in = [&](std::string_view piece) { part.tensor = block + std::string(piece) + name.suffix; };
+  constexpr std::pair<std::string_view, Projection> kProjections[] = {
+      {"attn_q", Projection::q}, {"attn_k", Projection::k}, {"attn_v", Projection::v}};
+  for (const auto& [piece, projection] : kProjections) {
+    if (name.piece != piece || has(piece) || !has("attn_qkv")) continue;
+    in("attn_qkv");
+    take_projection(part, projection, c);
   }
+  if (c.gated && (name.piece == "ffn_gate" || name.piece == "ffn_up") && !has("ffn_gate")) {
+    const auto up = tensors.find(block + "ffn_up.weight");  // of both: one below the other
+    if (up == tensors.end() || up->second.shape.size() != 2 || up->second.shape.front() != 2 * c.hidden) return part;
+    in("ffn_up");
+    part.take_rows(name.piece == "ffn_gate" ? 0 : c.hidden, c.hidden);
+  }
+  // gpt-oss calls it after what stands before it.
+  if (name.piece == "ffn_norm" && c.norm_place == NormPlace::before && !has("ffn_norm") && has("post_attention_norm"))
+    in("post_attention_norm");
   return part;
 }
 

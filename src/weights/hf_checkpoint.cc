@@ -1,7 +1,6 @@
 #include "weights/hf_checkpoint.h"
-#include "weights/folder_tokenizer.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <cmath>
 
@@ -9,7 +8,7 @@
 #include "tensor/half.h"
 #include "weights/assembly.h"
 #include "weights/checked_json.h"
-#include "weights/gguf.h"
+#include "weights/folder_tokenizer.h"
 #include "weights/hf_family.h"
 #include "weights/narrow_weights.h"
 #include "weights/safetensors.h"
@@ -64,23 +63,6 @@ TokenizerSpec tokenizer_of(const std::filesystem::path& folder, std::int64_t voc
   return spec;
 }
 
-// A router has a row per expert; without one that fits, there is no telling how many there may be.
-void check_experts(const HfFamily& family, const ModelConfig& config, std::string_view prefix,
-                   const StoredTensors& tensors, const std::string& file) {
-  for (std::int64_t l = 0; l < config.layers; ++l) {
-    if (!config.mixture.at(l)) continue;
-    const std::string router = hf_part(family, config, prefix, fmt::format("blk.{}.ffn_gate_inp.weight", l)).tensor;
-    const auto at = tensors.find(router);
-    if (at == tensors.end())
-      throw Error(ErrorCode::bad_input, fmt::format("{}: the tensor {} is missing", file, in_quotes(router)));
-    const std::vector<std::int64_t>& shape = at->second.shape;
-    if (shape.size() != 2 || shape[0] != config.mixture.experts || shape[1] != config.width)
-      throw Error(ErrorCode::bad_input,
-                  fmt::format("{}: the tensor {} has the shape [{}], but the configuration calls for {} rows of {}",
-                              file, in_quotes(router), fmt::join(shape, ", "), config.mixture.experts, config.width));
-  }
-}
-
 // sin in the first half of the channels, cos in the second (MarianSinusoidalPositionalEmbedding).
 Matrix sinusoidal_positions(const ModelConfig& c, Checkpoint& checkpoint) {
   const std::int64_t rows = c.context, half = (c.width + 1) / 2;
@@ -103,21 +85,18 @@ void assemble(const HfFamily& family, Assembly& assembly, Checkpoint& checkpoint
   const std::string_view prefix = prefix_in(family, config, tensors);
   if (config.head) config.head = family.head.empty() || tensors.contains(family.head);
   if (!family.untied.empty() && tensors.contains(family.untied)) config.tied_head = false;
-  check_experts(family, config, prefix, tensors, checkpoint.files.front());
-  for (const ExpectedTensor& expected : expected_tensors(config))
-    assembly.take(expected, find_part(family, config, prefix, expected.name, tensors));
-  if (config.sinusoidal) {
-    checkpoint.matrices.emplace("position_embd.weight", sinusoidal_positions(config, checkpoint));
-    assembly.ignore(std::string(family.prefix) + "embed_positions.weight");  // older files store it
-  }
-  for (const char* name : {"output.weight", "output.bias", "token_embd.weight"}) {  // some files hold them twice
-    const std::string stored = hf_part(family, config, prefix, name).tensor;
-    if (config.tied_head) assembly.ignore(stored);
-    const std::size_t dot = stored.rfind('.');
-    if (std::string_view(name) == "output.bias") assembly.ignore(stored.substr(0, dot) + ".decoder.bias");
-  }
-  if (family.encoder != nullptr || config.cross_attention || !config.head)
-    assembly.ignore(std::string(family.prefix) + "embed_tokens.weight");  // the shared embedding again
+  const auto part = [&](const std::string& name) { return find_part(family, config, prefix, name, tensors); };
+  for (std::int64_t l = 0; l < config.layers; ++l)
+    if (config.mixture.at(l)) {
+      const ExpectedTensor router = expected_router(config, l);
+      assembly.check_router(router, part(router.name));
+    }
+  for (const ExpectedTensor& expected : expected_tensors(config)) assembly.take(expected, part(expected.name));
+  if (config.sinusoidal) checkpoint.matrices.emplace("position_embd.weight", sinusoidal_positions(config, checkpoint));
+  if (config.tied_head) assembly.ignore_twin(part("output.weight").tensor, part("token_embd.weight").tensor);
+  for (const auto& [twin, of] : family.twins) assembly.ignore_twin(std::string(twin), std::string(of));
+  for (const auto& [name, tensor] : tensors)
+    if (hf_ignores(family, name)) assembly.ignore(name);
   if (family.rounds_embedding_scale)
     config.embedding_scale = rounded_to(checkpoint.matrix("token_embd.weight").dtype, config.embedding_scale);
 }
@@ -155,8 +134,6 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
     Assembly of_encoder(encoder, assembly);
     assemble(*family.encoder, of_encoder, encoder, tensors);
   }
-  for (const auto& [name, tensor] : tensors)
-    if (hf_ignores(name)) assembly.ignore(name);
   assembly.refuse_leftovers();
   checkpoint.tokenizer = tokenizer_of(folder, config.vocabulary);
   return checkpoint;

@@ -115,23 +115,7 @@ ModelConfig marian(HfKeys& keys, bool decoder) {
 ModelConfig marian_encoder(HfKeys& keys) { return marian(keys, false); }
 ModelConfig marian_decoder(HfKeys& keys) { return marian(keys, true); }
 
-constexpr HfName kT5Encoder[] = {
-    {"token_embd", "^shared"},
-    {"attn_rel_b", "block.0.layer.0.SelfAttention.relative_attention_bias"},
-    {"output_norm", "final_layer_norm"},
-    {"attn_norm", "block.{l}.layer.0.layer_norm"},
-    {"attn_q", "block.{l}.layer.0.SelfAttention.q"},
-    {"attn_k", "block.{l}.layer.0.SelfAttention.k"},
-    {"attn_v", "block.{l}.layer.0.SelfAttention.v"},
-    {"attn_output", "block.{l}.layer.0.SelfAttention.o"},
-    {"ffn_norm", "block.{l}.layer.1.layer_norm"},
-    {.canonical = "ffn_gate", .stored = "block.{l}.layer.1.DenseReluDense.wi_0", .mlp = HfMlp::gated},
-    {.canonical = "ffn_up", .stored = "block.{l}.layer.1.DenseReluDense.wi_1", .mlp = HfMlp::gated},
-    {.canonical = "ffn_up", .stored = "block.{l}.layer.1.DenseReluDense.wi", .mlp = HfMlp::plain},
-    {"ffn_down", "block.{l}.layer.1.DenseReluDense.wo"},
-};
-
-constexpr HfName kT5Decoder[] = {
+constexpr HfName kT5[] = {
     {"token_embd", "^shared"},
     {"output", "^lm_head"},
     {"attn_rel_b", "block.0.layer.0.SelfAttention.relative_attention_bias"},
@@ -146,6 +130,17 @@ constexpr HfName kT5Decoder[] = {
     {"cross_attn_k", "block.{l}.layer.1.EncDecAttention.k"},
     {"cross_attn_v", "block.{l}.layer.1.EncDecAttention.v"},
     {"cross_attn_output", "block.{l}.layer.1.EncDecAttention.o"},
+};
+
+// The feed-forward is the last of a block's layers.
+constexpr HfName kT5Encoder[] = {
+    {"ffn_norm", "block.{l}.layer.1.layer_norm"},
+    {.canonical = "ffn_gate", .stored = "block.{l}.layer.1.DenseReluDense.wi_0", .mlp = HfMlp::gated},
+    {.canonical = "ffn_up", .stored = "block.{l}.layer.1.DenseReluDense.wi_1", .mlp = HfMlp::gated},
+    {.canonical = "ffn_up", .stored = "block.{l}.layer.1.DenseReluDense.wi", .mlp = HfMlp::plain},
+    {"ffn_down", "block.{l}.layer.1.DenseReluDense.wo"},
+};
+constexpr HfName kT5Decoder[] = {
     {"ffn_norm", "block.{l}.layer.2.layer_norm"},
     {.canonical = "ffn_gate", .stored = "block.{l}.layer.2.DenseReluDense.wi_0", .mlp = HfMlp::gated},
     {.canonical = "ffn_up", .stored = "block.{l}.layer.2.DenseReluDense.wi_1", .mlp = HfMlp::gated},
@@ -153,22 +148,10 @@ constexpr HfName kT5Decoder[] = {
     {"ffn_down", "block.{l}.layer.2.DenseReluDense.wo"},
 };
 
-constexpr HfName kMarianEncoder[] = {
-    {"token_embd", "^model.shared"},
-    {"attn_q", "layers.{l}.self_attn.q_proj"},
-    {"attn_k", "layers.{l}.self_attn.k_proj"},
-    {"attn_v", "layers.{l}.self_attn.v_proj"},
-    {"attn_output", "layers.{l}.self_attn.out_proj"},
-    {"attn_output_norm", "layers.{l}.self_attn_layer_norm"},
-    {"ffn_up", "layers.{l}.fc1"},
-    {"ffn_down", "layers.{l}.fc2"},
-    {"layer_output_norm", "layers.{l}.final_layer_norm"},
-};
-
-constexpr HfName kMarianDecoder[] = {
+constexpr HfName kMarian[] = {
     {"token_embd", "^model.shared"},
     {"output", "^lm_head"},
-    {"output.bias", "^final_logits_bias"},
+    {.canonical = "output.bias", .stored = "^final_logits_bias", .row = true},
     {"attn_q", "layers.{l}.self_attn.q_proj"},
     {"attn_k", "layers.{l}.self_attn.k_proj"},
     {"attn_v", "layers.{l}.self_attn.v_proj"},
@@ -184,21 +167,42 @@ constexpr HfName kMarianDecoder[] = {
     {"layer_output_norm", "layers.{l}.final_layer_norm"},
 };
 
-constexpr HfFamily kT5EncoderFamily = {
-    .model_type = "t5", .configure = t5_encoder, .prefix = "encoder.", .names = kT5Encoder};
-constexpr HfFamily kMarianEncoderFamily = {
-    .model_type = "marian", .configure = marian_encoder, .prefix = "model.encoder.", .names = kMarianEncoder};
+using Twin = std::pair<std::string_view, std::string_view>;
+constexpr Twin kT5EncoderTwins[] = {{"encoder.embed_tokens.weight", "shared.weight"}};
+constexpr Twin kT5DecoderTwins[] = {{"decoder.embed_tokens.weight", "shared.weight"}};
+constexpr Twin kMarianEncoderTwins[] = {{"model.encoder.embed_tokens.weight", "model.shared.weight"}};
+constexpr Twin kMarianDecoderTwins[] = {{"model.decoder.embed_tokens.weight", "model.shared.weight"}};
+// Of cross attention, in older files, and never read; made anew from their formula.
+constexpr std::string_view kUnusedBias[] = {"EncDecAttention.relative_attention_bias.weight"};
+constexpr std::string_view kMadePositions[] = {"embed_positions.weight"};
+
+constexpr HfFamily kT5EncoderFamily = {.model_type = "t5",
+                                       .configure = t5_encoder,
+                                       .prefix = "encoder.",
+                                       .names = kT5Encoder,
+                                       .shared = kT5,
+                                       .twins = kT5EncoderTwins};
+constexpr HfFamily kMarianEncoderFamily = {.model_type = "marian",
+                                           .configure = marian_encoder,
+                                           .prefix = "model.encoder.",
+                                           .names = kMarian,
+                                           .twins = kMarianEncoderTwins};
 constexpr HfFamily kFamilies[] = {
     {.model_type = "t5",
      .configure = t5_decoder,
      .prefix = "decoder.",
      .names = kT5Decoder,
+     .shared = kT5,
+     .twins = kT5DecoderTwins,
+     .ignored = kUnusedBias,
      .encoder = &kT5EncoderFamily,
      .untied = "lm_head.weight"},
     {.model_type = "marian",
      .configure = marian_decoder,
      .prefix = "model.decoder.",
-     .names = kMarianDecoder,
+     .names = kMarian,
+     .twins = kMarianDecoderTwins,
+     .ignored = kMadePositions,
      .encoder = &kMarianEncoderFamily},
 };
 

@@ -105,18 +105,6 @@ constexpr HfName kBert[] = {
 };
 
 constexpr HfName kRoberta[] = {
-    {"token_embd", "embeddings.word_embeddings"},
-    {"position_embd", "embeddings.position_embeddings"},
-    {"token_types", "embeddings.token_type_embeddings"},
-    {"token_embd_norm", "embeddings.LayerNorm"},
-    {"attn_q", "encoder.layer.{l}.attention.self.query"},
-    {"attn_k", "encoder.layer.{l}.attention.self.key"},
-    {"attn_v", "encoder.layer.{l}.attention.self.value"},
-    {"attn_output", "encoder.layer.{l}.attention.output.dense"},
-    {"attn_output_norm", "encoder.layer.{l}.attention.output.LayerNorm"},
-    {"ffn_up", "encoder.layer.{l}.intermediate.dense"},
-    {"ffn_down", "encoder.layer.{l}.output.dense"},
-    {"layer_output_norm", "encoder.layer.{l}.output.LayerNorm"},
     {"output_transform", "^lm_head.dense"},
     {"output_transform_norm", "^lm_head.layer_norm"},
     {"output", "^lm_head.decoder"},
@@ -158,12 +146,44 @@ constexpr HfName kModernbert[] = {
     {"output", "^decoder"},
 };
 
+// Other tasks' heads; what is made for a whole text.
+constexpr std::string_view kOtherTasks[] = {"pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight",
+                                            "cls.seq_relationship.bias"};
+constexpr std::pair<std::string_view, std::string_view> kBertTwins[] = {
+    {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
+constexpr std::pair<std::string_view, std::string_view> kRobertaTwins[] = {{"lm_head.decoder.bias", "lm_head.bias"}};
+
+constexpr HfFamily roberta_family(std::string_view model_type) {
+  return {.model_type = model_type,
+          .configure = roberta,
+          .prefix = "roberta.",
+          .names = kRoberta,
+          .shared = kBert,
+          .head = "lm_head.dense.weight",
+          .twins = kRobertaTwins,
+          .ignored = kOtherTasks};
+}
+
 constexpr HfFamily kFamilies[] = {
-    {"bert", bert, "bert.", kBert, "cls.predictions.transform.dense.weight"},
-    {"roberta", roberta, "roberta.", kRoberta, "lm_head.dense.weight"},
-    {"xlm-roberta", roberta, "roberta.", kRoberta, "lm_head.dense.weight"},
-    {"distilbert", distilbert, "distilbert.", kDistilbert, "vocab_transform.weight"},
-    {"modernbert", modernbert, "model.", kModernbert, "head.dense.weight"},
+    {.model_type = "bert",
+     .configure = bert,
+     .prefix = "bert.",
+     .names = kBert,
+     .head = "cls.predictions.transform.dense.weight",
+     .twins = kBertTwins,
+     .ignored = kOtherTasks},
+    roberta_family("roberta"),
+    roberta_family("xlm-roberta"),
+    {.model_type = "distilbert",
+     .configure = distilbert,
+     .prefix = "distilbert.",
+     .names = kDistilbert,
+     .head = "vocab_transform.weight"},
+    {.model_type = "modernbert",
+     .configure = modernbert,
+     .prefix = "model.",
+     .names = kModernbert,
+     .head = "head.dense.weight"},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "tensor/error.h"
@@ -16,41 +17,12 @@ void each_family(Fn&& fn) {
     for (const HfFamily& family : families) fn(family);
 }
 
-// "blk.3.ffn_up.2.weight": layer 3, piece "ffn_up.*", expert 2, ".weight".
-struct Canonical {
-  std::string layer, piece, expert, suffix;
-};
-
-Canonical parts_of(std::string_view name) {
-  Canonical parts;
-  const std::size_t dot = name.rfind('.');
-  parts.suffix = name.substr(dot);
-  name = name.substr(0, dot);
-  if (name.starts_with("blk.")) {
-    name.remove_prefix(4);
-    parts.layer = name.substr(0, name.find('.'));
-    name.remove_prefix(parts.layer.size() + 1);
-  }
-  parts.piece = name;
-  const std::size_t expert = name.find('.');
-  if (expert != std::string_view::npos) {
-    parts.expert = name.substr(expert + 1);
-    parts.piece = std::string(name.substr(0, expert)) + ".*";
-  }
-  return parts;
-}
-
 std::string replaced(std::string text, std::string_view what, const std::string& with) {
   const std::size_t at = text.find(what);
   return at == std::string::npos ? text : text.replace(at, what.size(), with);
 }
 
 void choose_rows(TensorPart& part, HfRows rows, const ModelConfig& c) {
-  const std::int64_t q = c.heads * c.head_dim, k = c.kv_heads * c.head_dim, v = c.kv_heads * c.value_dim;
-  const auto run = [&](std::int64_t first, std::int64_t n) {
-    part.first = first;
-    part.block = part.step = n;
-  };
   const auto per_head = [&](std::int64_t which) {
     part.first = which * c.head_dim;
     part.block = c.head_dim;
@@ -60,11 +32,11 @@ void choose_rows(TensorPart& part, HfRows rows, const ModelConfig& c) {
     case HfRows::all:
       return;
     case HfRows::q:
-      return run(0, q);
+      return take_projection(part, Projection::q, c);
     case HfRows::k:
-      return run(q, k);
+      return take_projection(part, Projection::k, c);
     case HfRows::v:
-      return run(q + k, v);
+      return take_projection(part, Projection::v, c);
     case HfRows::head_q:
       return per_head(0);
     case HfRows::head_k:
@@ -72,15 +44,31 @@ void choose_rows(TensorPart& part, HfRows rows, const ModelConfig& c) {
     case HfRows::head_v:
       return per_head(2);
     case HfRows::first_half:
-      return run(0, c.hidden);
+      return part.take_rows(0, c.hidden);
     case HfRows::second_half:
-      return run(c.hidden, c.hidden);
+      return part.take_rows(c.hidden, c.hidden);
     case HfRows::even:
     case HfRows::odd:
       part.first = rows == HfRows::odd ? 1 : 0;
       part.block = 1;
       part.step = 2;
   }
+}
+
+// The name of a piece, or of the piece with its suffix: then `stored` is the whole name.
+struct Found {
+  const HfName* name = nullptr;
+  bool whole = false;
+};
+Found find_name(const HfFamily& family, const ModelConfig& config, const CanonicalName& canonical) {
+  const std::string piece = canonical.expert.empty() ? canonical.piece : canonical.piece + ".*";
+  for (const std::span<const HfName> names : {family.names, family.shared})
+    for (const bool whole : {true, false})
+      for (const HfName& name : names)
+        if (name.canonical == (whole ? piece + canonical.suffix : piece) &&
+            (name.mlp == HfMlp::any || (name.mlp == HfMlp::gated) == config.gated))
+          return {&name, whole};
+  return {};
 }
 
 }  // namespace
@@ -102,18 +90,8 @@ const HfFamily& hf_family(const JsonPlace& config) {
 
 TensorPart hf_part(const HfFamily& family, const ModelConfig& config, std::string_view prefix,
                    std::string_view canonical) {
-  const Canonical parts = parts_of(canonical);
-  const HfName* name = nullptr;
-  bool whole = false;
-  for (const HfName& candidate : family.names) {
-    if (candidate.mlp != HfMlp::any && (candidate.mlp == HfMlp::gated) != config.gated) continue;
-    if (candidate.canonical == parts.piece + parts.suffix) {
-      name = &candidate;
-      whole = true;
-      break;
-    }
-    if (candidate.canonical == parts.piece) name = &candidate;
-  }
+  const CanonicalName parts(canonical);
+  const auto [name, whole] = find_name(family, config, parts);
   if (name == nullptr) return {std::string(canonical)};
   TensorPart part;
   part.tensor = name->stored.front() == '^' ? std::string(name->stored.substr(1))
@@ -121,28 +99,19 @@ TensorPart hf_part(const HfFamily& family, const ModelConfig& config, std::strin
   part.tensor = replaced(replaced(part.tensor, "{l}", parts.layer), "{e}", parts.expert);
   if (!whole) part.tensor += parts.suffix;
   part.turned = name->turned;
-  part.row = name->stored == "^final_logits_bias";
+  part.row = name->row;
   if (name->stacked) std::from_chars(parts.expert.data(), parts.expert.data() + parts.expert.size(), part.expert);
   choose_rows(part, name->rows, config);
   return part;
 }
 
-bool hf_ignores(std::string_view tensor) {
-  static constexpr std::string_view kEnds[] = {"attn.bias",
-                                               "attn.masked_bias",
-                                               "attention.bias",
-                                               "attention.masked_bias",
-                                               "rotary_emb.inv_freq",
-                                               "position_ids",
-                                               "pooler.dense.weight",
-                                               "pooler.dense.bias",
-                                               "cls.seq_relationship.weight",
-                                               "cls.seq_relationship.bias",
-                                               "attention.mask",
-                                               "EncDecAttention.relative_attention_bias.weight"};
-  for (const std::string_view end : kEnds)
-    if (tensor.ends_with(end)) return true;
-  return false;
+bool hf_ignores(const HfFamily& family, std::string_view tensor) {
+  static constexpr std::string_view kBuffers[] = {"attn.bias",           "attn.masked_bias",
+                                                  "attention.bias",      "attention.masked_bias",
+                                                  "rotary_emb.inv_freq", "position_ids"};
+  const auto ends = [&](std::string_view end) { return tensor.ends_with(end); };
+  return std::any_of(std::begin(kBuffers), std::end(kBuffers), ends) ||
+         std::any_of(family.ignored.begin(), family.ignored.end(), ends);
 }
 
 }  // namespace regard

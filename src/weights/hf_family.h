@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weights/assembly.h"
 #include "weights/hf_keys.h"
@@ -28,18 +29,22 @@ struct HfName {
   bool turned = false;   // stored [in, out] (Conv1D)
   bool stacked = false;  // [experts, ...]
   HfMlp mlp = HfMlp::any;
+  bool row = false;  // a vector stored as [1, n]
 };
 
 struct HfFamily {
   std::string_view model_type;
   ModelConfig (*configure)(HfKeys& keys);
   std::string_view prefix;  // "model."; base models are stored without
-  std::span<const HfName> names;
-  std::string_view head = {};           // a tensor that is there if the model has a head; empty: it always has
-  bool rounds_embedding_scale = false;  // to the embedding's type (Gemma)
-  std::string_view only_with = {};      // a key that tells it from another family of the same model_type
-  const HfFamily* encoder = nullptr;    // of an encoder-decoder, of which the rest is the decoder
-  std::string_view untied = {};         // a head that, where it is stored, is used whatever the file says of tying
+  // Its own names, and those that it shares with others: the first that fits counts.
+  std::span<const HfName> names, shared = {};
+  std::string_view head = {};  // a tensor that is there if it has a head; empty: it always has
+  std::span<const std::pair<std::string_view, std::string_view>> twins = {};  // (tensor, of which it is a copy)
+  std::span<const std::string_view> ignored = {};  // ends of names of tensors that take no part: hf_ignores()
+  bool rounds_embedding_scale = false;             // to the embedding's type (Gemma)
+  std::string_view only_with = {};                 // a key that tells it from another family of the same model_type
+  const HfFamily* encoder = nullptr;               // of an encoder-decoder, of which the rest is the decoder
+  std::string_view untied = {};  // a head that, where it is stored, is used whatever the file says of tying
 };
 
 // Error{unsupported} naming the model_type and those there are.
@@ -49,8 +54,8 @@ const HfFamily& hf_family(const JsonPlace& config);
 TensorPart hf_part(const HfFamily& family, const ModelConfig& config, std::string_view prefix,
                    std::string_view canonical);
 
-// Tensors that take no part in what regard computes: masks, buffers, heads for other tasks.
-bool hf_ignores(std::string_view tensor);
+// Tensors that take no part in what regard computes: masks and buffers that older files hold, and the family's own.
+bool hf_ignores(const HfFamily& family, std::string_view tensor);
 
 // The families, by file.
 std::span<const HfFamily> hf_llama_families();

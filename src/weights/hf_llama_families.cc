@@ -239,50 +239,21 @@ constexpr HfName kMeta[] = {
 };
 
 constexpr HfName kGemma[] = {
-    {"token_embd", "embed_tokens"},
-    {"output_norm", "norm"},
-    {"output", "^lm_head"},
-    {"attn_norm", "layers.{l}.input_layernorm"},
-    {"attn_q", "layers.{l}.self_attn.q_proj"},
-    {"attn_k", "layers.{l}.self_attn.k_proj"},
-    {"attn_v", "layers.{l}.self_attn.v_proj"},
-    {"attn_output", "layers.{l}.self_attn.o_proj"},
-    {"attn_q_norm", "layers.{l}.self_attn.q_norm"},
-    {"attn_k_norm", "layers.{l}.self_attn.k_norm"},
     {"post_attention_norm", "layers.{l}.post_attention_layernorm"},
     {"ffn_norm", "layers.{l}.pre_feedforward_layernorm"},
-    {"ffn_gate", "layers.{l}.mlp.gate_proj"},
-    {"ffn_up", "layers.{l}.mlp.up_proj"},
-    {"ffn_down", "layers.{l}.mlp.down_proj"},
     {"post_ffw_norm", "layers.{l}.post_feedforward_layernorm"},
 };
 
 constexpr HfName kPhi3[] = {
-    {"token_embd", "embed_tokens"},
-    {"output_norm", "norm"},
-    {"output", "^lm_head"},
-    {"attn_norm", "layers.{l}.input_layernorm"},
     {"attn_q", "layers.{l}.self_attn.qkv_proj", HfRows::q},
     {"attn_k", "layers.{l}.self_attn.qkv_proj", HfRows::k},
     {"attn_v", "layers.{l}.self_attn.qkv_proj", HfRows::v},
-    {"attn_output", "layers.{l}.self_attn.o_proj"},
-    {"ffn_norm", "layers.{l}.post_attention_layernorm"},
     {"ffn_gate", "layers.{l}.mlp.gate_up_proj", HfRows::first_half},
     {"ffn_up", "layers.{l}.mlp.gate_up_proj", HfRows::second_half},
-    {"ffn_down", "layers.{l}.mlp.down_proj"},
 };
 
 constexpr HfName kGptOss[] = {
-    {"token_embd", "embed_tokens"},
-    {"output_norm", "norm"},
-    {"output", "^lm_head"},
-    {"attn_norm", "layers.{l}.input_layernorm"},
-    {"attn_q", "layers.{l}.self_attn.q_proj"},
-    {"attn_k", "layers.{l}.self_attn.k_proj"},
-    {"attn_v", "layers.{l}.self_attn.v_proj"},
-    {"attn_output", "layers.{l}.self_attn.o_proj"},
     {"attn_sinks.weight", "layers.{l}.self_attn.sinks"},
-    {"ffn_norm", "layers.{l}.post_attention_layernorm"},
     {"ffn_gate_inp", "layers.{l}.mlp.router"},
     {"ffn_gate.*.weight", "layers.{l}.mlp.experts.gate_up_proj", HfRows::even, true, true},
     {"ffn_gate.*.bias", "layers.{l}.mlp.experts.gate_up_proj_bias", HfRows::even, false, true},
@@ -292,17 +263,34 @@ constexpr HfName kGptOss[] = {
     {"ffn_down.*.bias", "layers.{l}.mlp.experts.down_proj_bias", HfRows::all, false, true},
 };
 
+constexpr std::string_view kMask[] = {"attention.mask"};
+
 constexpr HfFamily kFamilies[] = {
     {"llama", llama, "model.", kLlama},
     {"mistral", mistral, "model.", kLlama},
     {"qwen2", qwen2, "model.", kLlama},
     {"qwen3", qwen3, "model.", kLlama},
     {"qwen3_moe", qwen3_moe, "model.", kLlama},
-    {"gemma2", gemma2, "model.", kGemma, {}, true},
-    {"gemma3_text", gemma3, "model.", kGemma, {}, true},
-    {"phi3", phi3, "model.", kPhi3},
-    {"gpt_oss", gpt_oss, "model.", kGptOss},
-    {"minimind", minimind_1, "", kMeta, {}, false, "dim"},
+    {.model_type = "gemma2",
+     .configure = gemma2,
+     .prefix = "model.",
+     .names = kGemma,
+     .shared = kLlama,
+     .rounds_embedding_scale = true},
+    {.model_type = "gemma3_text",
+     .configure = gemma3,
+     .prefix = "model.",
+     .names = kGemma,
+     .shared = kLlama,
+     .rounds_embedding_scale = true},
+    {"phi3", phi3, "model.", kPhi3, kLlama},
+    {"gpt_oss", gpt_oss, "model.", kGptOss, kLlama},
+    {.model_type = "minimind",
+     .configure = minimind_1,
+     .prefix = "",
+     .names = kMeta,
+     .ignored = kMask,
+     .only_with = "dim"},
     {"minimind", minimind, "model.", kLlama},
 };
 

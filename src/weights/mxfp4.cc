@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "parallel/parallel_for.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "weights/float8.h"
 
@@ -14,9 +15,7 @@ namespace {
 constexpr std::int64_t kBlockBytes = kMxfp4Block / 2;
 constexpr float kValues[16] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
 
-}  // namespace
-
-Tensor<float, 2> widen_mxfp4(std::string_view where, const StoredTensor& blocks, const StoredTensor& scales) {
+void check(std::string_view where, const StoredTensor& blocks, const StoredTensor& scales) {
   if (blocks.format != "U8" || scales.format != "U8")
     throw Error(ErrorCode::unsupported, fmt::format("{}: blocks stored as {} and scales as {}; both should be U8",
                                                     where, blocks.format, scales.format));
@@ -25,6 +24,12 @@ Tensor<float, 2> widen_mxfp4(std::string_view where, const StoredTensor& blocks,
   if (shape.size() < 3 || blocks.shape != shape)
     throw Error(ErrorCode::bad_input,
                 fmt::format("{}: the shapes of blocks and scales do not fit each other, or are not MXFP4's", where));
+}
+
+}  // namespace
+
+Tensor<float, 2> widen_mxfp4(std::string_view where, const StoredTensor& blocks, const StoredTensor& scales) {
+  check(where, blocks, scales);
   const std::int64_t groups = scales.shape.back();
   const std::int64_t rows = groups == 0 ? 0 : scales.bytes / groups;
   Tensor<float, 2> out({rows, groups * kMxfp4Block});
@@ -41,6 +46,21 @@ Tensor<float, 2> widen_mxfp4(std::string_view where, const StoredTensor& blocks,
     }
   });
   return out;
+}
+
+void order_as_gguf(std::string_view where, const StoredTensor& blocks, const StoredTensor& scales, std::byte* out) {
+  check(where, blocks, scales);
+  for (std::int64_t block = 0; block < scales.bytes; ++block)
+    if (scales.data[block] == std::byte{255})
+      throw Error(ErrorCode::bad_input, fmt::format("{}: the scale of block {} is not a number", where, block));
+  const std::int64_t bytes = info(DType::mxfp4).block_bytes;
+  parallel_for(scales.bytes, [&](std::int64_t block, int) {
+    const std::byte* from = blocks.data + block * kBlockBytes;
+    std::byte* to = out + block * bytes;
+    *to++ = scales.data[block];
+    const auto number = [&](std::int64_t i) { return from[i / 2] >> (i % 2 * 4) & std::byte{15}; };
+    for (std::int64_t j = 0; j < kBlockBytes; ++j) *to++ = number(j) | number(j + kMxfp4Block / 2) << 4;
+  });
 }
 
 }  // namespace regard

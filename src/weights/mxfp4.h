@@ -18,5 +18,8 @@ inline constexpr std::int64_t kMxfp4Block = 32;  // numbers
 // axes. The scale 255 is NaN here, as the standard says.) Errors: bad_input where the shapes do not fit each other,
 // unsupported for another type than U8; `where` is file and tensor.
 Tensor<float, 2> widen_mxfp4(std::string_view where, const StoredTensor& blocks, const StoredTensor& scales);
+// The same numbers in the order of DType::mxfp4 (GGUF's: the scale, then bytes of the numbers j and j + 16), 17 bytes
+// of `out` for each block, of which there are scales.bytes. Error{bad_input} also for the scale 255.
+void order_as_gguf(std::string_view where, const StoredTensor& blocks, const StoredTensor& scales, std::byte* out);
 
 }  // namespace regard

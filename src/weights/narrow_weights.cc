@@ -39,6 +39,17 @@ StoredTensor kept(Checkpoint& checkpoint, const Tensor<float, 2>& values, std::v
   return {"F32", DType::f32, std::move(shape), memory.data(), bytes, file};
 }
 
+// MXFP4 as products take it: [..., rows, groups, 16] with a scale per group becomes rows of 32 groups.
+StoredTensor ordered(Checkpoint& checkpoint, const std::string& where, const StoredTensor& blocks,
+                     const StoredTensor& scales) {
+  const std::int64_t bytes = scales.bytes * info(DType::mxfp4).block_bytes;  // of at most 17 files' size
+  auto& memory = *checkpoint.reordered.emplace_back(std::make_shared<Buffer<std::byte>>(bytes));
+  order_as_gguf(where, blocks, scales, memory.data());  // which looks at the shapes first
+  std::vector<std::int64_t> shape = scales.shape;
+  shape.back() *= kMxfp4Block;
+  return {"MXFP4", DType::mxfp4, std::move(shape), memory.data(), bytes, blocks.file};
+}
+
 }  // namespace
 
 void widen_narrow_weights(const JsonPlace& config, Checkpoint& checkpoint, StoredTensors& tensors) {
@@ -66,10 +77,7 @@ void widen_narrow_weights(const JsonPlace& config, Checkpoint& checkpoint, Store
       const StoredTensor* scales = find(base + "_scales");
       if (scales == nullptr) continue;
       gone.push_back(base + "_scales");
-      const Tensor<float, 2> values = widen_mxfp4(where, tensor, *scales);  // which looks at the shapes
-      std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end() - 2);
-      shape.push_back(values.shape()[1]);
-      made.emplace(name, kept(checkpoint, values, std::move(shape), tensor.file));
+      made.emplace(name, ordered(checkpoint, where, tensor, *scales));
     }
   }
   for (auto& [name, tensor] : made) tensors[name] = tensor;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/forward.h"
+#include "support/errors.h"
 #include "support/hf_folder.h"
 #include "support/targets.h"
 #include "support/tiny_model.h"
@@ -90,15 +91,21 @@ TEST(HfFolders, TwoShardsAreOneFile) {
 TEST(HfFolders, WithoutThePrefix) {
   HfFolder made("llama");
   made.config["tie_word_embeddings"] = true;
-  const std::vector<float> expected = logits_of(made);  // lm_head is there, and not used
+  // Tied, and yet stored: it has to be the same. Which of two was meant, nobody can tell.
+  testing::expect_error(ErrorCode::bad_input, {"'lm_head.weight'", "'model.embed_tokens.weight'", "others"},
+                        [&] { logits_of(made); });
+  const HfFolder untied = made;
+  made.tensors["lm_head.weight"] = made.tensors["model.embed_tokens.weight"];
+  const std::vector<float> expected = logits_of(made);
   HfFolder base = made;
   base.tensors.clear();
   for (const auto& [name, tensor] : made.tensors)
     if (name.starts_with("model.")) base.tensors[name.substr(6)] = tensor;
   ASSERT_EQ(base.tensors.size() + 1, made.tensors.size());
   EXPECT_TRUE(testing::same_bits(logits_of(base), expected));
-  made.config["tie_word_embeddings"] = false;
-  EXPECT_FALSE(testing::same_bits(logits_of(made), expected));
+  HfFolder own_head = untied;
+  own_head.config["tie_word_embeddings"] = false;
+  EXPECT_FALSE(testing::same_bits(logits_of(own_head), expected));
 }
 
 // OFP8: four bits of exponent, bias 7, three of mantissa.

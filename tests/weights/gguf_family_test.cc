@@ -89,7 +89,7 @@ TEST_F(GgufFamilyTest, RefusesExpertsThatAreNotThere) {
     words.push_back("x.gguf: ");
     testing::expect_error(ErrorCode::bad_input, words, [&] { load(w); });
   };
-  refuses("expert_count", 4, {"'blk.0.ffn_gate_inp.weight'", "4 experts"});
+  refuses("expert_count", 4, {"'blk.0.ffn_gate_inp.weight'", "4 rows"});
   refuses("expert_count", 1 << 30, {"'blk.0.ffn_gate_inp.weight'"});
   refuses("expert_used_count", 4, {"'qwen3moe.expert_used_count'", "4 of 3"});
   refuses("expert_feed_forward_length", 64, {"'blk.0.ffn_gate_exps.weight'", "shape"});
