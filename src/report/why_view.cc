@@ -71,7 +71,7 @@ std::string head_note(const WhyReport& report, std::int64_t index) {
 
 WhyLegend why_legend(const WhyReport& report) {
   if (is_divergence(report.by.metric.kind)) return {"changes the distribution", ""};
-  if (of_all_rows(report.by.metric.kind)) return {"makes it less alike", "more alike"};
+  if (of_all_rows(report.by.metric.kind)) return {"makes it less alike", "makes it more alike"};
   return {"hurts the answer", "helps it"};
 }
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from program import PROGRAM, ProgramTest, arrays
+from program import PROGRAM, ProgramTest, arrays, rounding
 
 BAD_INPUT, USAGE = 1, 2
 FAMILIES = pathlib.Path(__file__).resolve().parents[1] / "data" / "families"
@@ -56,8 +56,8 @@ class EncoderDecoders(ProgramTest):
                     continue
                 self.assertEqual(key["hide_from_last"], effect(f"block edge row=-1 key={s}"))
                 self.assertEqual(key["hide_from_all"], effect(f"block edge attention=decoder row={s + 1}: key={s}"))
-            self.assertAlmostEqual(sum(key["attention"] for key in document["by_source"]), 1, delta=1e-6)
-            self.assertAlmostEqual(sum(key["attention"] for key in document["by_key"]), 1, delta=1e-6)
+            self.assertAlmostEqual(sum(key["attention"] for key in document["by_source"]), 1, delta=rounding(S))
+            self.assertAlmostEqual(sum(key["attention"] for key in document["by_key"]), 1, delta=rounding(T))
             for part in PARTS:
                 effects = document["by_head"][part + "_zero_z"]
                 self.assertEqual([len(layer) for layer in effects], [2, 2])
@@ -84,7 +84,7 @@ class EncoderDecoders(ProgramTest):
             weights = self.document("read", "t5", *TEXTS, "--attention", part, "--rows", "1")["weights"]
             for s in range(extent):
                 mean = sum(weights[l][h][0][s] for l in (0, 1) for h in (0, 1)) / 4
-                self.assertAlmostEqual(key[name][s]["attention"], mean, delta=1e-7)
+                self.assertAlmostEqual(key[name][s]["attention"], mean, delta=rounding(1) * mean)
 
     def test_why_at_an_earlier_row(self):
         document = self.document("why", "t5", *TEXTS, "--at", "1", "--metric", "logprob 9")

@@ -13,6 +13,11 @@ PROGRAM = os.environ["REGARD_PROGRAM"]
 MAKER = os.environ["REGARD_MODEL_MAKER"]
 
 
+def rounding(numbers):
+    """How far the sum of so many shares of 1 may be from 1: each is f32, rounded in its last step and in its sum's."""
+    return numbers * 2.0**-23
+
+
 def arrays(path):
     """name -> (type, shape, bytes) of a .npz file."""
     found = {}
