@@ -2,25 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
-#include <memory>
 
 #include "destination.h"
 #include "inputs.h"
 #include "intervention/sweep.h"
-#include "intervention/sweep_journal.h"
 #include "intervention/sweep_plan.h"
 #include "intervention_options.h"
+#include "journaled_sweep.h"
 #include "memory.h"
-#include "progress_line.h"
 #include "report/estimate.h"
 #include "report/phrases.h"
-#include "report/sweep_result.h"
 #include "tensor/error.h"
 #include "two_texts.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
-#include "weights/sha256.h"
 
 namespace regard::cli {
 namespace {
@@ -57,33 +52,16 @@ bool parse(Choice& choice, const Words& words) {
   return choice.options.parse(arguments, words);
 }
 
-// Everything that decides the results, and nothing that does not (threads, targets, batches).
 std::string fingerprint(const Choice& choice, const ExperimentRequest& request, const SweepReport& report,
                         const std::vector<std::string>& files) {
-  Sha256 sum;
-  const auto add = [&](const std::string& text) {
-    const std::uint64_t size = text.size();
-    sum.update(&size, sizeof(size));
-    sum.update(text.data(), text.size());
-  };
-  const auto add_ids = [&](const std::vector<std::int32_t>& ids) {
-    add(std::string(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(std::int32_t)));
-  };
-  add(version());
-  for (const std::string& file : files)
-    add(fmt::format("{} {} {}", std::filesystem::weakly_canonical(file).string(), std::filesystem::file_size(file),
-                    std::filesystem::last_write_time(file).time_since_epoch().count()));
-  add(fmt::format("{} {} {}", static_cast<int>(report.by.metric.kind), report.by.metric.token,
-                  report.by.metric.against));
-  add_ids(report.by.metric.ids);
-  add(fmt::format("{} {}", report.row, choice.full));
-  add_ids(request.ids);
-  for (const auto& [name, ids] : request.runs) {
-    add(name);
-    add_ids(ids);
-  }
-  for (const std::string& edit : report.edits) add(edit);
-  for (const Selector selector : report.each) add(std::string(name(selector)));
+  const Metric& metric = report.by.metric;
+  Fingerprint sum("", files);
+  sum.add(fmt::format("{} {} {}", static_cast<int>(metric.kind), metric.token, metric.against));
+  sum.add(metric.ids);
+  sum.add(fmt::format("{} {}", report.row, choice.full));
+  sum.add(request.ids);
+  sum.add(request.runs);
+  sum.add(report);
   return sum.hex();
 }
 
@@ -115,18 +93,47 @@ double passes(const std::vector<Cells>& cells, const Experiment& experiment) {
   return (L - static_cast<double>(layer)) / L * rows / T;
 }
 
-}  // namespace
+// Says what is left, where it will take long. bytes: of a batch and all beside it.
+void announce(const Choice& choice, const Experiment& experiment, const SweepPlan& plan,
+              const std::vector<std::int64_t>& left, std::int64_t bytes) {
+  double share = 0;
+  for (const std::int64_t i : left) share += choice.full ? 1 : passes(plan.cells(i), experiment);
+  const double seconds = share * estimated_seconds(experiment.model(), {}, experiment.tokens());
+  if (seconds <= kLongSeconds) return;
+  remark(choice.options, fmt::format("regard: {} what-ifs take about {:.0f} s and {} beside the file",
+                                     grouped(std::ssize(left)), seconds, human_bytes(bytes)));
+}
 
-int run_sweep(const Words& words) {
-  Choice choice;
-  if (!parse(choice, words)) return kDone;
-  const Options& options = choice.options;
+// Every what-if from its tokens.
+void run_whole(const Experiment& experiment, const SweepPlan& plan, const std::vector<std::int64_t>& left,
+               const std::function<void(WhatIfResult)>& found, Progress& progress) {
+  for (std::int64_t i = 0; i < std::ssize(left); ++i) {
+    WhatIfResult result = whole_run(experiment.model(), experiment.ids(), plan.cells(left[i]), experiment.measure(),
+                                    experiment.row(), nullptr, nullptr)
+                              .result;
+    result.index = i;
+    found(std::move(result));
+    progress.at("what-ifs", i + 1, std::ssize(left));
+  }
+}
+
+// What was asked must be whole before a model is looked at.
+void check(const Choice& choice) {
   if (choice.intervention.edits.empty())
     throw Error(ErrorCode::usage, "no edit to sweep", "give --edit, for instance --edit \"zero z\" --each layer,head");
   if (!choice.each)
     throw Error(
         ErrorCode::usage, "--each is missing",
         "say which selectors run over all their values: --each layer,head (one run with an edit: regard patch)");
+}
+
+}  // namespace
+
+int run_sweep(const Words& words) {
+  Choice choice;
+  if (!parse(choice, words)) return kDone;
+  const Options& options = choice.options;
+  check(choice);
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
   if (model.encoder() != nullptr) {
@@ -153,99 +160,27 @@ int run_sweep(const Words& words) {
   const SweepPlan plan(request.edits, *choice.each, model.config(), experiment.runs());
   progress.clear();
 
-  SweepReport report{
-      .model = summary(options.model_name(), model.config(), path),
-      .tokens = token_pieces(model.tokenizer(), request.ids),
-      .row = experiment.measure().of_all_rows() ? -1 : experiment.row(),
-      .by = measured_by(experiment.measure().metric(), model.tokenizer()),
-      .base = experiment.measure().base(),
-      .edits = {},
-      .each = plan.each(),
-      .shape = plan.shape(),
-      .effect = std::vector<double>(static_cast<std::size_t>(plan.count()), std::numeric_limits<double>::quiet_NaN()),
-      .receipts = std::vector<Receipt>(request.edits.size()),
-      .what_ifs = std::ssize(what_ifs)};
+  SweepReport report = planned_report(options, model, path, experiment.measure(), plan);
+  report.tokens = token_pieces(model.tokenizer(), request.ids);
+  report.row = experiment.measure().of_all_rows() ? -1 : experiment.row();
   for (const Edit& edit : request.edits) report.edits.push_back(to_string(edit));
 
-  std::unique_ptr<SweepJournal> journal;
-  std::vector<bool> done(static_cast<std::size_t>(plan.count()));
-  const auto take = [&](const WhatIfResult& result) {
-    done[result.index] = true;
-    report.effect[result.index] = result.value - report.base;
-    for (std::size_t e = 0; e < result.receipts.size(); ++e) report.receipts[e] += result.receipts[e];
-  };
-  if (!options.outputs.empty()) {
-    journal = std::make_unique<SweepJournal>(options.outputs[0] + ".partial",
-                                             fingerprint(choice, request, report, model.checkpoint().files),
-                                             plan.count(), std::ssize(request.edits));
-    for (const WhatIfResult& result : journal->done()) take(result);
-    if (!journal->done().empty())
-      remark(options, fmt::format("regard: {} of {} what-ifs were done before", grouped(std::ssize(journal->done())),
-                                  grouped(report.what_ifs)));
-  }
-  std::vector<std::int64_t> left;
-  double share = 0;
-  for (const std::int64_t i : what_ifs) {
-    if (done[i]) continue;
-    left.push_back(i);
-    share += choice.full ? 1 : passes(plan.cells(i), experiment);
-  }
-  const double seconds = share * estimated_seconds(model, {}, experiment.tokens());
-  if (seconds > kLongSeconds)
-    remark(options,
-           fmt::format("regard: {} what-ifs take about {:.0f} s and {} beside the file", grouped(std::ssize(left)),
-                       seconds, human_bytes(fixed + Sweep::bytes_for(model.config(), experiment.tokens(), rows))));
-
-  // What a batch gave is kept before anything may stop the work.
-  class Keeping final : public Progress {
-   public:
-    Keeping(SweepJournal* journal, Progress& next) : journal_(journal), next_(next) {}
-    void at(std::string_view what, std::int64_t done, std::int64_t total) override {
-      if (journal_ != nullptr) journal_->flush();
-      next_.at(what, done, total);
-    }
-
-   private:
-    SweepJournal* journal_;
-    Progress& next_;
-  } keeping(journal.get(), progress);
-  const auto found = [&](WhatIfResult result) {
-    result.index = left[result.index];
-    take(result);
-    if (journal) journal->add(result);
-  };
-  if (choice.full) {
-    for (std::int64_t i = 0; i < std::ssize(left); ++i) {
-      WhatIfResult result =
-          whole_run(model, request.ids, plan.cells(left[i]), experiment.measure(), experiment.row(), nullptr, nullptr)
-              .result;
-      result.index = i;
-      found(std::move(result));
-      keeping.at("what-ifs", i + 1, std::ssize(left));
-    }
-  } else {
-    Sweep sweep(model, experiment.clean(), experiment.measure(),
-                {.row = experiment.row(), .batch_rows = rows, .progress = &keeping});
-    sweep.run(
-        std::ssize(left), [&](std::int64_t i) { return plan.cells(left[i]); }, found);
-  }
-  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  try {
-    model.checkpoint().check_intact();
-  } catch (const Error&) {  // what was done is not to be gone on with
-    if (journal) journal->remove();
-    throw;
-  }
-  progress.clear();
-
-  // A file's bytes do not say how long the work took: stopped or not, they are the same.
-  deliver(options, {.json = [&](Output& out) { write_json(out, report, {}); },
-                    .printed_json = [&](Output& out) { write_json(out, report, took); },
-                    .page = [&](const Terminal& terminal) { return sweep_page(report, took, terminal.columns); },
-                    .files = {{".npz", [&](Output& out) { write_npz(out, report); }},
-                              {".csv", [&](Output& out) { write_csv(out, report); }}}});
-  if (journal) journal->remove();
-  return kDone;
+  return run_journaled(
+      {.options = options,
+       .model = model,
+       .progress = progress,
+       .start = start,
+       .fingerprint = fingerprint(choice, request, report, model.checkpoint().files),
+       .what_ifs = what_ifs,
+       .report = std::move(report)},
+      [&](const std::vector<std::int64_t>& left, const std::function<void(WhatIfResult)>& found, Progress& keeping) {
+        announce(choice, experiment, plan, left, fixed + Sweep::bytes_for(model.config(), experiment.tokens(), rows));
+        if (choice.full) return run_whole(experiment, plan, left, found, keeping);
+        Sweep sweep(model, experiment.clean(), experiment.measure(),
+                    {.row = experiment.row(), .batch_rows = rows, .progress = &keeping});
+        sweep.run(
+            std::ssize(left), [&](std::int64_t i) { return plan.cells(left[i]); }, found);
+      });
 }
 
 }  // namespace regard::cli
