@@ -32,13 +32,7 @@ int patch_two_texts(const Options& options, const InterventionOptions& intervent
   report.before = best(report.patch.before);
   report.after = best(report.patch.after);
 
-  constexpr int kFileColumns = 100;
-  const auto drawn = [&] { return patch_page(report, {.width = kFileColumns}); };
-  deliver(options, {.json = [&](Output& out) { write_json(out, report); },
-                    .page = [&](const Terminal& terminal) { return patch_page(report, {.width = terminal.columns}); },
-                    .files = {{".csv", [&](Output& out) { write_csv(out, report); }},
-                              {".svg", [&](Output& out) { write_svg(out, drawn()); }},
-                              {".html", [&](Output& out) { write_html(out, drawn()); }}}});
+  deliver(options, report);
   return kDone;
 }
 

@@ -8,6 +8,7 @@
 #include "intervention_options.h"
 #include "model/model.h"
 #include "options.h"
+#include "report/patch_result.h"
 
 namespace regard::cli {
 
@@ -20,6 +21,9 @@ int why_two_texts(const Options& options, const InterventionOptions& interventio
 // most: candidates that are written, -1: all.
 int patch_two_texts(const Options& options, const InterventionOptions& intervention, std::int64_t most,
                     const Model& model, const std::filesystem::path& path);
+
+// What patch found, of one text or two, as asked for.
+void deliver(const Options& options, const PatchReport& report);
 
 int sweep_two_texts(const Options& options, const InterventionOptions& intervention, const std::string& each,
                     const Model& model, const std::filesystem::path& path);

@@ -19,6 +19,16 @@ std::vector<Candidate> candidates(const Tokenizer& tokenizer, const std::vector<
 
 }  // namespace
 
+void deliver(const Options& options, const PatchReport& report) {
+  constexpr int kFileColumns = 100;
+  const auto drawn = [&] { return patch_page(report, {.width = kFileColumns}); };
+  deliver(options, {.json = [&](Output& out) { write_json(out, report); },
+                    .page = [&](const Terminal& terminal) { return patch_page(report, {.width = terminal.columns}); },
+                    .files = {{".csv", [&](Output& out) { write_csv(out, report); }},
+                              {".svg", [&](Output& out) { write_svg(out, drawn()); }},
+                              {".html", [&](Output& out) { write_html(out, drawn()); }}}});
+}
+
 int run_patch(const Words& words) {
   Options options;
   InterventionOptions intervention;
@@ -78,13 +88,7 @@ int run_patch(const Words& words) {
   report.before = candidates(model.tokenizer(), report.patch.before, most);
   report.after = candidates(model.tokenizer(), report.patch.after, most);
 
-  constexpr int kFileColumns = 100;
-  const auto drawn = [&] { return patch_page(report, {.width = kFileColumns}); };
-  deliver(options, {.json = [&](Output& out) { write_json(out, report); },
-                    .page = [&](const Terminal& terminal) { return patch_page(report, {.width = terminal.columns}); },
-                    .files = {{".csv", [&](Output& out) { write_csv(out, report); }},
-                              {".svg", [&](Output& out) { write_svg(out, drawn()); }},
-                              {".html", [&](Output& out) { write_html(out, drawn()); }}}});
+  deliver(options, report);
   return kDone;
 }
 

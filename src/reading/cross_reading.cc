@@ -27,14 +27,7 @@ CrossReadingTap::CrossReadingTap(const Model& model, const ReadingRequest& reque
                   fmt::format("{} says nothing where rows and keys are two texts", info(statistic).name),
                   "across texts there are: lse, entropy, column_sum, weights, top");
   reading_.tokens = tokens;
-  row_index_.assign(static_cast<std::size_t>(tokens), -1);
-  for (std::size_t i = 0; i < r.rows.size(); ++i) row_index_[r.rows[i]] = static_cast<std::int32_t>(i);
-  passed_.assign(static_cast<std::size_t>(tokens), 0);
-  for (Placement* placement : {&all_, &chosen_}) {
-    placement->sequence = r.sequence;
-    placement->head.assign(static_cast<std::size_t>(model.config().heads), -1);
-    for (std::size_t h = 0; h < r.heads.size(); ++h) placement->head[r.heads[h]] = static_cast<std::int32_t>(h);
-  }
+  rows_.emplace(r, tokens, model.config().heads);
   const std::int64_t L = std::ssize(r.layers), H = std::ssize(r.heads), R = std::ssize(r.rows);
   const auto attach = [&](auto reader, auto aim) {
     auto* pointer = reader.get();
@@ -46,25 +39,26 @@ CrossReadingTap::CrossReadingTap(const Model& model, const ReadingRequest& reque
   };
   const auto per_row = [&](Statistic statistic, auto reader) {
     Tensor<float, 3>& out = reading_.per_row[statistic] = Tensor<float, 3>({L, H, tokens});
-    attach(std::move(reader), [this, &out](RowReader& row, std::int64_t l) { row.aim(all_, out.view()[l]); });
+    attach(std::move(reader), [this, &out](RowReader& row, std::int64_t l) { row.aim(rows_->all(), out.view()[l]); });
   };
   if (r.has(Statistic::lse)) per_row(Statistic::lse, std::make_unique<LogSumExpReader>());
   if (r.has(Statistic::entropy)) per_row(Statistic::entropy, std::make_unique<EntropyReader>());
   if (r.has(Statistic::column_sum)) {
     column_sums_ = Tensor<std::int64_t, 3>({L, H, source_tokens});
     attach(std::make_unique<ColumnSumReader>(),
-           [this](ColumnSumReader& sums, std::int64_t l) { sums.aim(all_, column_sums_.view()[l]); });
+           [this](ColumnSumReader& sums, std::int64_t l) { sums.aim(rows_->all(), column_sums_.view()[l]); });
   }
   if (r.has(Statistic::weights)) {
     reading_.weights = Tensor<float, 4>({L, H, R, source_tokens});
-    attach(std::make_unique<WeightsReader>(),
-           [this](WeightsReader& weights, std::int64_t l) { weights.aim(chosen_, reading_.weights.view()[l]); });
+    attach(std::make_unique<WeightsReader>(), [this](WeightsReader& weights, std::int64_t l) {
+      weights.aim(rows_->chosen(), reading_.weights.view()[l]);
+    });
   }
   if (r.has(Statistic::top)) {
     reading_.top_weight = Tensor<float, 4>({L, H, R, r.top});
     reading_.top_key = Tensor<std::int32_t, 4>({L, H, R, r.top});
     attach(std::make_unique<TopReader>(), [this](TopReader& top, std::int64_t l) {
-      top.aim(chosen_, reading_.top_weight.view()[l], reading_.top_key.view()[l]);
+      top.aim(rows_->chosen(), reading_.top_weight.view()[l], reading_.top_key.view()[l]);
     });
   }
 }
@@ -72,17 +66,7 @@ CrossReadingTap::CrossReadingTap(const Model& model, const ReadingRequest& reque
 CrossReadingTap::~CrossReadingTap() = default;
 
 std::vector<Reader*> CrossReadingTap::cross_readers(std::int64_t layer, std::span<const Row> rows) {
-  all_.row.clear();
-  chosen_.row.clear();
-  for (const Row& row : rows) {
-    const bool ours = row.sequence == reading_.request.sequence;
-    if (ours && row.position >= reading_.tokens)
-      throw Error(ErrorCode::usage, fmt::format("row {} passed, but the reading was planned for a text of {} tokens",
-                                                row.position, reading_.tokens));
-    all_.row.push_back(ours ? static_cast<std::int32_t>(row.position) : -1);
-    chosen_.row.push_back(ours ? row_index_[row.position] : -1);
-    if (ours) passed_[row.position] = 1;
-  }
+  rows_->pass(rows);
   const std::vector<std::int64_t>& layers = reading_.request.layers;
   const auto found = std::find(layers.begin(), layers.end(), layer);
   std::vector<Reader*> all;
@@ -92,8 +76,7 @@ std::vector<Reader*> CrossReadingTap::cross_readers(std::int64_t layer, std::spa
 }
 
 Reading CrossReadingTap::finish() {
-  for (const std::int64_t row : reading_.request.rows)
-    if (!passed_[row]) throw Error(ErrorCode::usage, fmt::format("row {} was chosen but never passed", row));
+  rows_->check_chosen(reading_.request);
   const std::int64_t L = std::ssize(reading_.request.layers), H = std::ssize(reading_.request.heads);
   if (column_sums_.size() > 0) {
     reading_.column_sum = Tensor<float, 3>({L, H, source_tokens_});

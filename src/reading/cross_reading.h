@@ -5,14 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "model/model.h"
 #include "model/tap.h"
-#include "reading/placement.h"
 #include "reading/reading.h"
 #include "reading/request.h"
+#include "reading/row_places.h"
 
 namespace regard {
 
@@ -35,9 +36,7 @@ class CrossReadingTap final : public Tap {
   std::int64_t source_tokens_;
   std::vector<std::function<Reader*(std::int64_t layer)>> aims_;  // a reader, pointed at a layer's results
   std::vector<std::unique_ptr<Reader>> readers_;
-  Placement all_, chosen_;
-  std::vector<std::int32_t> row_index_;
-  std::vector<std::uint8_t> passed_;
+  std::optional<RowPlaces> rows_;
   Tensor<std::int64_t, 3> column_sums_;
 };
 

@@ -27,16 +27,7 @@ ReadingTap::ReadingTap(const Model& model, const ReadingRequest& request, std::s
     : model_(model), tokens_(tokens.begin(), tokens.end()), places_(tokens) {
   reading_.request = resolve(request, model.config(), std::ssize(tokens_));
   reading_.tokens = std::ssize(tokens_);
-  row_index_.assign(tokens_.size(), -1);
-  for (std::size_t i = 0; i < reading_.request.rows.size(); ++i)
-    row_index_[reading_.request.rows[i]] = static_cast<std::int32_t>(i);
-  passed_.assign(tokens_.size(), 0);
-  for (Placement* placement : {&all_, &chosen_}) {
-    placement->sequence = reading_.request.sequence;
-    placement->head.assign(static_cast<std::size_t>(model.config().heads), -1);
-    for (std::size_t h = 0; h < reading_.request.heads.size(); ++h)
-      placement->head[reading_.request.heads[h]] = static_cast<std::int32_t>(h);
-  }
+  rows_.emplace(reading_.request, reading_.tokens, model.config().heads);
   attach();
 }
 
@@ -55,7 +46,7 @@ void ReadingTap::attach() {
 
   const auto per_row = [&](Statistic statistic, auto reader) {
     Tensor<float, 3>& out = reading_.per_row[statistic] = not_read<3>({L, H, T});
-    attach(std::move(reader), [this, &out](RowReader& r, std::int64_t l) { r.aim(all_, out.view()[l]); });
+    attach(std::move(reader), [this, &out](RowReader& r, std::int64_t l) { r.aim(rows_->all(), out.view()[l]); });
   };
   for (Statistic statistic : statistics_read(request)) {
     switch (statistic) {
@@ -86,17 +77,17 @@ void ReadingTap::attach() {
       case Statistic::column_sum:
         column_sums_ = Tensor<std::int64_t, 3>({L, H, T});
         attach(std::make_unique<ColumnSumReader>(),
-               [this](ColumnSumReader& r, std::int64_t l) { r.aim(all_, column_sums_.view()[l]); });
+               [this](ColumnSumReader& r, std::int64_t l) { r.aim(rows_->all(), column_sums_.view()[l]); });
         break;
       case Statistic::distances:
         diagonal_sums_ = Tensor<std::int64_t, 3>({L, H, distances_read(model_.config(), T)});
         attach(std::make_unique<DiagonalReader>(!model_.config().causal),
-               [this](DiagonalReader& r, std::int64_t l) { r.aim(all_, diagonal_sums_.view()[l]); });
+               [this](DiagonalReader& r, std::int64_t l) { r.aim(rows_->all(), diagonal_sums_.view()[l]); });
         break;
       case Statistic::copying:
         copies_ = Tensor<std::int64_t, 2>({L, H});
         attach(std::make_unique<CopyReader>(tokens_),
-               [this](CopyReader& r, std::int64_t l) { r.aim(all_, copies_.view()[l]); });
+               [this](CopyReader& r, std::int64_t l) { r.aim(rows_->all(), copies_.view()[l]); });
         break;
       case Statistic::value_norm:
         reading_.value_norm = not_read<3>({L, H, T});
@@ -108,20 +99,20 @@ void ReadingTap::attach() {
       case Statistic::weights:
         reading_.weights = not_read<4>({L, H, R, T});
         attach(std::make_unique<WeightsReader>(),
-               [this](WeightsReader& r, std::int64_t l) { r.aim(chosen_, reading_.weights.view()[l]); });
+               [this](WeightsReader& r, std::int64_t l) { r.aim(rows_->chosen(), reading_.weights.view()[l]); });
         break;
       case Statistic::top:
         reading_.top_weight = Tensor<float, 4>({L, H, R, request.top});
         reading_.top_key = Tensor<std::int32_t, 4>({L, H, R, request.top});
         attach(std::make_unique<TopReader>(), [this](TopReader& r, std::int64_t l) {
-          r.aim(chosen_, reading_.top_weight.view()[l], reading_.top_key.view()[l]);
+          r.aim(rows_->chosen(), reading_.top_weight.view()[l], reading_.top_key.view()[l]);
         });
         break;
       case Statistic::groups:
         reading_.group_mass =
             Tensor<float, 4>({L, H, R, 1 + *std::max_element(request.groups.begin(), request.groups.end())});
         attach(std::make_unique<GroupReader>(request.groups),
-               [this](GroupReader& r, std::int64_t l) { r.aim(chosen_, reading_.group_mass.view()[l]); });
+               [this](GroupReader& r, std::int64_t l) { r.aim(rows_->chosen(), reading_.group_mass.view()[l]); });
         break;
       case Statistic::direct:
         direct_ = std::make_unique<DirectEffectsTap>(model_, request.rows, request.sequence);
@@ -161,43 +152,29 @@ bool ReadingTap::wants(Site site, std::int64_t layer) const {
   }
 }
 
-// Where this pass's rows belong.
-void ReadingTap::place(std::span<const Row> rows) {
-  all_.row.clear();
-  chosen_.row.clear();
-  for (const Row& row : rows) {
-    const bool ours = row.sequence == reading_.request.sequence;
-    if (ours && row.position >= reading_.tokens)
-      throw Error(ErrorCode::usage, fmt::format("row {} passed, but the reading was planned for a text of {} tokens",
-                                                row.position, reading_.tokens));
-    all_.row.push_back(ours ? static_cast<std::int32_t>(row.position) : -1);
-    chosen_.row.push_back(ours ? row_index_[row.position] : -1);
-    if (ours) passed_[row.position] = 1;
-  }
-}
-
 void ReadingTap::at(Site site, std::int64_t layer, std::span<const Row> rows, View<float, 3> value) {
   for (Tap* part : {static_cast<Tap*>(mixing_.get()), static_cast<Tap*>(direct_.get()), static_cast<Tap*>(flow_.get())})
     if (part != nullptr && part->wants(site, layer)) part->at(site, layer, rows, value);
-  place(rows);
+  rows_->pass(rows);
   if (site == Site::v && norms_ && index_of_layer(layer) >= 0)
-    norms_->add(layer, reading_.request.heads, value, all_.row, reading_.value_norm.view()[index_of_layer(layer)]);
+    norms_->add(layer, reading_.request.heads, value, rows_->all().row,
+                reading_.value_norm.view()[index_of_layer(layer)]);
   if (keeps_resid_ && (site == Site::resid_pre || site == Site::resid_post)) keep_resid(site, layer, value);
 }
 
 void ReadingTap::keep_resid(Site site, std::int64_t layer, View<const float, 3> value) {
   const std::int64_t at = layer + (site == Site::resid_post ? 1 : 0);
-  for (std::size_t r = 0; r < chosen_.row.size(); ++r) {
-    if (chosen_.row[r] < 0) continue;
-    for (std::int64_t c = 0; c < value.shape[2]; ++c) reading_.resid(at, chosen_.row[r], c) = value(r, 0, c);
+  const std::vector<std::int32_t>& chosen = rows_->chosen().row;
+  for (std::size_t r = 0; r < chosen.size(); ++r) {
+    if (chosen[r] < 0) continue;
+    for (std::int64_t c = 0; c < value.shape[2]; ++c) reading_.resid(at, chosen[r], c) = value(r, 0, c);
   }
 }
 
 std::vector<Reader*> ReadingTap::readers(std::int64_t layer, std::span<const Row> rows) {
-  place(rows);
+  rows_->pass(rows);
   const std::int64_t l = index_of_layer(layer);
-  const bool any = std::any_of(all_.row.begin(), all_.row.end(), [](std::int32_t slot) { return slot >= 0; });
-  if (l < 0 || !any) return {};
+  if (l < 0 || !rows_->any()) return {};
   std::vector<Reader*> all;
   for (const Attached& attached : attached_) {
     attached.aim(l);

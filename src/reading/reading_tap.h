@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,8 +15,8 @@
 #include "model/tap.h"
 #include "reading/direct_effects.h"
 #include "reading/mixing.h"
-#include "reading/placement.h"
 #include "reading/reading.h"
+#include "reading/row_places.h"
 #include "reading/token_places.h"
 #include "reading/value_norms.h"
 
@@ -46,7 +47,6 @@ class ReadingTap final : public Tap {
   void attach();
   template <typename R, typename Aim>
   void attach(std::unique_ptr<R> reader, Aim aim);
-  void place(std::span<const Row> rows);
   std::int64_t index_of_layer(std::int64_t layer) const;
   void keep_resid(Site site, std::int64_t layer, View<const float, 3> value);
   // The parts of finish(): reading_tap_finish.cc.
@@ -63,9 +63,7 @@ class ReadingTap final : public Tap {
   Reading reading_;
   TokenPlaces places_;
   std::vector<Attached> attached_;
-  Placement all_, chosen_;                               // of the pass: every row by position; chosen rows by index
-  std::vector<std::int32_t> row_index_;                  // [tokens] index among the chosen rows, -1
-  std::vector<std::uint8_t> passed_;                     // [tokens]
+  std::optional<RowPlaces> rows_;
   Tensor<std::int64_t, 3> column_sums_, diagonal_sums_;  // exact sums, [l][h][s], [l][h][distance]
   Tensor<std::int64_t, 2> copies_;                       // [l][h]
   std::unique_ptr<ValueNorms> norms_;

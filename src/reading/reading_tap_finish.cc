@@ -23,7 +23,7 @@ void ReadingTap::take_means() {
   for (const auto& [statistic, values] : reading_.per_row) {
     if (statistic == Statistic::lse) continue;
     const auto counts = [&, statistic = statistic](std::int64_t t) {
-      if (!passed_[t]) return false;
+      if (!rows_->passed(t)) return false;
       if (statistic == Statistic::previous) return t > 0;
       if (statistic == Statistic::duplicate || statistic == Statistic::induction) return !places_.earlier(t).empty();
       return true;
@@ -71,7 +71,7 @@ void ReadingTap::take_sums() {
     diagonal_sums_ = {};
   }
   if (reading_.request.has(Statistic::copying)) {
-    const auto rows = std::count(passed_.begin(), passed_.end() - 1, 1);  // the last row has no next token
+    const std::int64_t rows = rows_->passed_below(reading_.tokens - 1);  // the last row has no next token
     reading_.copying = Tensor<float, 2>({L, H});
     for (std::int64_t i = 0; i < copies_.size(); ++i)
       reading_.copying.data()[i] =
@@ -137,11 +137,7 @@ void ReadingTap::drop_what_was_not_asked() {
 }
 
 Reading ReadingTap::finish(State* state, Tap* watch, Tap* edits) {
-  for (std::int64_t row : reading_.request.rows) {
-    if (!passed_[row])
-      throw Error(ErrorCode::usage, fmt::format("row {} was to be read, but never passed through the model", row),
-                  "feed the whole text while the reading is attached");
-  }
+  rows_->check_chosen(reading_.request);
   take_means();
   take_sums();
   attached_.clear();  // with the memory that readers work in

@@ -68,6 +68,19 @@ void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary*
   write_tokens(json, "tokens", tokens);
 }
 
+void write_receipts(JsonWriter& json, std::span<const std::pair<std::string, Receipt>> receipts,
+                    std::string_view kind) {
+  json.begin_array();
+  for (const auto& [name, receipt] : receipts) {
+    json.begin_object();
+    json.member(kind, name);
+    json.member("matched", receipt.matched);
+    json.member("changed", receipt.changed);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_tokens(JsonWriter& json, std::string_view name, std::span<const TokenPiece> tokens) {
   json.key(name);
   json.begin_array();

@@ -2,8 +2,11 @@
 // The JSON documents of FACES.md.
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include "intervention/edit_tap.h"
 #include "report/json_writer.h"
 #include "report/results.h"
 
@@ -16,6 +19,9 @@ void begin_document(JsonWriter& json, std::string_view verb, const ModelSummary*
 // "row": where a metric was measured; null for one that is about all rows (-1).
 void write_row(JsonWriter& json, std::int64_t row);
 
+// [{"edit","matched","changed"}]; kind: what the names are of.
+void write_receipts(JsonWriter& json, std::span<const std::pair<std::string, Receipt>> receipts,
+                    std::string_view kind = "edit");
 // [{"id","text","bytes"}] under that name.
 void write_tokens(JsonWriter& json, std::string_view name, std::span<const TokenPiece> tokens);
 void write_candidates(JsonWriter& json, std::span<const Candidate> candidates, std::string_view name = "next");

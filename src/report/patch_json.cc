@@ -12,15 +12,9 @@ namespace {
 
 void receipts(JsonWriter& json, std::string_view kind, std::span<const std::string> names,
               std::span<const Receipt> receipts) {
-  json.begin_array();
-  for (std::size_t i = 0; i < receipts.size(); ++i) {
-    json.begin_object();
-    json.member(kind, names[i]);
-    json.member("matched", receipts[i].matched);
-    json.member("changed", receipts[i].changed);
-    json.end_object();
-  }
-  json.end_array();
+  std::vector<std::pair<std::string, Receipt>> named;
+  for (std::size_t i = 0; i < receipts.size(); ++i) named.emplace_back(names[i], receipts[i]);
+  write_receipts(json, named, kind);
 }
 
 }  // namespace

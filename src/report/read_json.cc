@@ -103,15 +103,7 @@ void write_reading(JsonWriter& json, const ReadResult& result) {
   write_candidates(json, result.next);
   json.member("next_row", result.next_row);
   json.key("receipts");
-  json.begin_array();
-  for (const auto& [edit, receipt] : result.edits) {
-    json.begin_object();
-    json.member("edit", edit);
-    json.member("matched", receipt.matched);
-    json.member("changed", receipt.changed);
-    json.end_object();
-  }
-  json.end_array();
+  write_receipts(json, result.edits);
   json.key("attention_sink");
   if (result.sink) {
     json.begin_object();

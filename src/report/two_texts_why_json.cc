@@ -88,15 +88,7 @@ void write_json(Output& out, const TwoTextWhyReport& report) {
   json.member("what_ifs", why.what_ifs);
   json.member("seconds", report.seconds);
   json.key("receipts");
-  json.begin_array();
-  for (const auto& [edit, receipt] : why.receipts) {
-    json.begin_object();
-    json.member("edit", edit);
-    json.member("matched", receipt.matched);
-    json.member("changed", receipt.changed);
-    json.end_object();
-  }
-  json.end_array();
+  write_receipts(json, why.receipts);
   json.end_object();
   json.end_document();
 }
