@@ -140,20 +140,24 @@ std::vector<Cells> kept_heads(const Experiment& experiment, std::span<const Cell
 
 }  // namespace
 
+PatchResult before_edits(const Measure& measure, std::optional<double> contrast) {
+  return {.base = measure.base(),
+          .edited = 0,
+          .contrast = contrast,
+          .recovery = {},
+          .receipts = {},
+          .before = measure.clean_logits(),
+          .after = std::vector<float>(measure.clean_logits().size()),
+          .received = {},
+          .pattern = {},
+          .divergence = {}};
+}
+
 PatchResult patch(const Experiment& experiment, Progress* progress) {
   const Model& model = experiment.model();
   const Measure& measure = experiment.measure();
   std::vector<Cells> cells = experiment.resolve(experiment.edits());
-  PatchResult result{.base = measure.base(),
-                     .edited = 0,
-                     .contrast = experiment.contrast(),
-                     .recovery = {},
-                     .receipts = {},
-                     .before = measure.clean_logits(),
-                     .after = std::vector<float>(measure.clean_logits().size()),
-                     .received = {},
-                     .pattern = {},
-                     .divergence = {}};
+  PatchResult result = before_edits(measure, experiment.contrast());
   std::optional<RunRecord> sent;
   if (!experiment.receivers().empty()) {
     std::vector<Cells> sending = kept_heads(experiment, cells);

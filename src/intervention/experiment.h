@@ -74,6 +74,9 @@ struct PatchResult {
   std::optional<PatternDistance> pattern;    // of the weights, where edits are about them
   Divergence divergence;                     // of the two distributions; NaN without a head
 };
+
+// What is known of it before anything is changed.
+PatchResult before_edits(const Measure& measure, std::optional<double> contrast);
 // With receivers: the edits run while every head that they do not write keeps the clean run's z (the feed-forward
 // layers run on), and what the receivers then hold is all that is changed in a second run.
 PatchResult patch(const Experiment& experiment, Progress* progress = nullptr);

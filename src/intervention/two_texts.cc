@@ -163,16 +163,7 @@ void TwoTextExperiment::run(std::int64_t count, const std::function<std::vector<
 
 PatchResult patch(const TwoTextExperiment& experiment, Progress* progress) {
   const Measure& measure = experiment.measure();
-  PatchResult result{.base = measure.base(),
-                     .edited = 0,
-                     .contrast = experiment.contrast(),
-                     .recovery = {},
-                     .receipts = {},
-                     .before = measure.clean_logits(),
-                     .after = std::vector<float>(measure.clean_logits().size()),
-                     .received = {},
-                     .pattern = {},
-                     .divergence = {}};
+  PatchResult result = before_edits(measure, experiment.contrast());
   experiment.run(
       1, [&](std::int64_t) { return experiment.request().edits; },
       [&](const TwoTextExperiment::Found& found) {

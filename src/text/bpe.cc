@@ -55,10 +55,8 @@ class BpeEncoder final : public Encoder {
         }
       for (Word part{word.begin, word.begin}; part.begin < word.end; part.begin = part.end) {
         part.end = cuts_ ? part_end(text, part.begin, word.end) : word.end;
-        if (memory.recall(part, out)) continue;
-        const std::size_t first = out.size();
-        encode_part(text.substr(part.begin, part.end - part.begin), part.begin, merger, out);
-        memory.keep(part, first, out);
+        memory.append(part, out,
+                      [&] { encode_part(text.substr(part.begin, part.end - part.begin), part.begin, merger, out); });
       }
     }
   }

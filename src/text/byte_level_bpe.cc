@@ -22,16 +22,9 @@ class ByteLevelEncoder final : public Encoder {
   void encode(std::string_view text, const std::vector<Word>& words, std::vector<Token>& out) const override {
     Merger merger;
     WordMemory memory(text, words.size());
-    for (const Word& word : words) {
-      if (word.token >= 0) {
-        out.push_back({word.token, word.begin, word.end});
-        continue;
-      }
-      if (memory.recall(word, out)) continue;
-      const std::size_t first = out.size();
-      encode_word(text.substr(word.begin, word.end - word.begin), word.begin, merger, out);
-      memory.keep(word, first, out);
-    }
+    for (const Word& word : words)
+      memory.append(word, out,
+                    [&] { encode_word(text.substr(word.begin, word.end - word.begin), word.begin, merger, out); });
   }
 
  private:

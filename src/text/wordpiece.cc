@@ -41,20 +41,14 @@ class WordPieceEncoder final : public Encoder {
 
   void encode(std::string_view text, const std::vector<Word>& words, std::vector<Token>& out) const override {
     WordMemory memory(text, words.size());
-    for (const Word& word : words) {
-      if (word.token >= 0) {
-        out.push_back({word.token, word.begin, word.end});
-        continue;
-      }
-      if (memory.recall(word, out)) continue;
-      const std::size_t first = out.size();
-      if (!encode_word(text, word, out)) {
+    for (const Word& word : words)
+      memory.append(word, out, [&] {
+        const std::size_t first = out.size();
+        if (encode_word(text, word, out)) return;
         out.resize(first);
         if (!stages_.unknown) throw NoToken{word.begin};
         out.push_back({*stages_.unknown, word.begin, word.end});
-      }
-      memory.keep(word, first, out);
-    }
+      });
   }
 
  private:
