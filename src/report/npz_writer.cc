@@ -52,7 +52,7 @@ std::u32string code_points(std::string_view bytes) {
 struct NpzWriter::Archive {
   zip_t* zip = nullptr;
   std::string path;
-  std::list<std::string> kept;  // headers and texts, until the archive is written
+  std::list<std::string> kept;  // headers, ids and texts, until the archive is written
 
   [[noreturn]] void fail() const {
     throw Error(ErrorCode::io, fmt::format("cannot write {}: {}", path, zip_strerror(zip)),
@@ -108,6 +108,12 @@ void NpzWriter::add(const std::string& name, std::span<const std::int64_t> value
 
 void NpzWriter::add(const std::string& name, std::span<const std::int32_t> values, std::vector<std::int64_t> shape) {
   add_array(name, "<i4", values.data(), values.size_bytes(), shape);
+}
+
+void NpzWriter::add_ids(const std::string& name, std::span<const TokenPiece> tokens) {
+  std::string& data = archive_->kept.emplace_back();
+  for (const TokenPiece& token : tokens) data.append(reinterpret_cast<const char*>(&token.id), sizeof(token.id));
+  add_array(name, "<i4", data.data(), data.size(), {std::ssize(tokens)});
 }
 
 void NpzWriter::add_texts(const std::string& name, std::span<const std::string> texts) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/output.h"
+#include "report/results.h"
 
 namespace regard {
 
@@ -22,6 +23,9 @@ class NpzWriter {
   void add(const std::string& name, std::span<const double> values, std::vector<std::int64_t> shape);
   void add(const std::string& name, std::span<const std::int64_t> values, std::vector<std::int64_t> shape);
   void add(const std::string& name, std::span<const std::int32_t> values, std::vector<std::int64_t> shape);
+  // What follows is copied.
+  // [tokens.size()] i4.
+  void add_ids(const std::string& name, std::span<const TokenPiece> tokens);
   // [texts.size()] of fixed width; a byte that is not UTF-8 as \xE4.
   void add_texts(const std::string& name, std::span<const std::string> texts);
 

@@ -48,13 +48,9 @@ void add(NpzWriter& npz, const std::string& name, const std::vector<std::int64_t
 }
 
 void add(NpzWriter& npz, const std::string& prefix, const std::vector<TokenPiece>& tokens) {
-  std::vector<std::int32_t> ids;
   std::vector<std::string> texts;
-  for (const TokenPiece& token : tokens) {
-    ids.push_back(token.id);
-    texts.push_back(token.bytes);
-  }
-  npz.add(prefix + "ids", std::span<const std::int32_t>(ids), {std::ssize(ids)});
+  for (const TokenPiece& token : tokens) texts.push_back(token.bytes);
+  npz.add_ids(prefix + "ids", tokens);
   npz.add_texts(prefix + "texts", texts);
 }
 

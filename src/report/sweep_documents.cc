@@ -70,11 +70,9 @@ void write_npz(Output& out, const SweepReport& report) {
   NpzWriter npz(out);
   std::vector<std::string> each, metric = {report.by.text};
   for (const Selector selector : report.each) each.emplace_back(name(selector));
-  std::vector<std::int32_t> ids;
-  for (const TokenPiece& token : report.tokens) ids.push_back(token.id);
   npz.add("effect", report.effect, report.shape);
   npz.add("base", std::span(&report.base, 1), {});
-  npz.add("ids", ids, {std::ssize(ids)});
+  npz.add_ids("ids", report.tokens);
   npz.add_texts("each", each);
   npz.add_texts("edits", report.edits);
   npz.add_texts("metric", metric);

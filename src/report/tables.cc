@@ -49,9 +49,7 @@ void write_csv(Output& out, const LogitsResult& result) {
 
 void write_npz(Output& out, const LogitsResult& result, std::span<const float> logits) {
   NpzWriter npz(out);
-  std::vector<std::int32_t> ids;
-  for (const TokenPiece& token : result.tokens) ids.push_back(token.id);
-  npz.add("ids", std::span<const std::int32_t>(ids), {static_cast<std::int64_t>(ids.size())});
+  npz.add_ids("ids", result.tokens);
   npz.add("logits", logits, {static_cast<std::int64_t>(logits.size())});
   npz.add("logsumexp", std::span(&result.log_sum_exp, 1), {});
   npz.add("token_logprob", std::span<const float>(result.token_logprob),

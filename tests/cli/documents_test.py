@@ -176,6 +176,8 @@ class Documents(ProgramTest):
         self.run_program("logits", "tiny.gguf", "-p", TEXT, "-o", "logits.npz")
         found = arrays(self.path("logits.npz"))
         self.assertEqual(found["logits"][:2], ("<f4", [260]))
+        ids = [token["id"] for token in self.document("tokens", "tiny.gguf", "-p", TEXT)["tokens"]]
+        self.assertEqual(list(struct.unpack(f"<{len(ids)}i", found["ids"][2])), ids)
         values = struct.unpack("<260f", found["logits"][2])
         every = self.document("logits", "tiny.gguf", "-p", TEXT, "--top", "all")["next"]
         for candidate in every:
@@ -371,6 +373,7 @@ class Read(ProgramTest):
         flat = [x for l in document["weights"] for h in l for r in h for x in r]
         self.assertEqual(list(struct.unpack(f"<{len(flat)}f", found["weights"][2])), [self.f32(x) for x in flat])
         self.assertEqual(found["ids"][:2], ("<i4", [n]))
+        self.assertEqual(list(struct.unpack(f"<{n}i", found["ids"][2])), [token["id"] for token in document["tokens"]])
         self.assertEqual(found["top_key"][1], [2, 4, 2, 8])
         with open(files[2], encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))

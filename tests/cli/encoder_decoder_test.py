@@ -86,6 +86,15 @@ class EncoderDecoders(ProgramTest):
                 mean = sum(weights[l][h][0][s] for l in (0, 1) for h in (0, 1)) / 4
                 self.assertAlmostEqual(key[name][s]["attention"], mean, delta=rounding(1) * mean)
 
+    def test_arrays_name_the_tokens_of_both_texts(self):
+        result = self.run_program("read", "t5", *TEXTS, "--attention", "cross", "-o", "read.npz")
+        self.assertEqual((result.status, result.err), (0, ""))
+        found = arrays(self.path("read.npz"))
+        for name, ids in (("ids", TARGET), ("key_ids", SOURCE)):
+            expected = [int(i) for i in ids.split(",")]
+            self.assertEqual(found[name][:2], ("<i4", [len(expected)]))
+            self.assertEqual(memoryview(found[name][2]).cast("i").tolist(), expected)
+
     def test_why_at_an_earlier_row(self):
         document = self.document("why", "t5", *TEXTS, "--at", "1", "--metric", "logprob 9")
         shorter = self.document("why", "t5", "--ids", SOURCE, "--decoder-ids", "0,7", "--metric", "logprob 9")
