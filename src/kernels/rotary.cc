@@ -82,7 +82,7 @@ void RotaryTable::grow(std::int64_t rows) {
   rows_ = rows;
 }
 
-void RotaryTable::rotate(View<float, 3> x, const std::int64_t* positions) {
+void RotaryTable::turn(View<float, 3> x, const std::int64_t* positions, bool back) {
   const std::int64_t rows = x.shape[0], heads = x.shape[1], channels = x.shape[2];
   if (channels < config_.dim) {
     throw Error(ErrorCode::bad_input,
@@ -101,10 +101,11 @@ void RotaryTable::rotate(View<float, 3> x, const std::int64_t* positions) {
   const std::int64_t pairs = config_.dim / 2;
   if (pairs == 0) return;
   grow(needed);
-  const auto turn =
+  const auto turn_row =
       config_.pairs == RotaryPairs::half ? HWY_DYNAMIC_DISPATCH(RotateHalf) : HWY_DYNAMIC_DISPATCH(RotateInterleaved);
   for_row_pieces(rows, heads * pairs, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> late;  // cosines and sines of a position that the table does not hold
+    std::vector<float> minus(static_cast<std::size_t>(back ? pairs : 0));
     for (std::int64_t r = begin; r < end; ++r) {
       const float* cosines;
       const float* sines;
@@ -117,7 +118,11 @@ void RotaryTable::rotate(View<float, 3> x, const std::int64_t* positions) {
         cosines = late.data();
         sines = late.data() + pairs;
       }
-      for (std::int64_t h = 0; h < heads; ++h) turn(&x(r, h, 0), cosines, sines, pairs);
+      if (back) {
+        for (std::int64_t i = 0; i < pairs; ++i) minus[i] = -sines[i];
+        sines = minus.data();
+      }
+      for (std::int64_t h = 0; h < heads; ++h) turn_row(&x(r, h, 0), cosines, sines, pairs);
     }
   });
 }

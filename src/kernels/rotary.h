@@ -57,12 +57,15 @@ class RotaryTable {
   // x: [R, H, D], row r is at positions[r] (>= 0); the first `dim` channels of every head are rotated in place.
   // a' = a cos - b sin, b' = b cos + a sin; each as one product and one FMA: fma(a, cos, -(b sin)), fma(b, cos, a sin).
   // Error{bad_input}: fewer than dim channels, channels not side by side, a negative position.
-  void rotate(View<float, 3> x, const std::int64_t* positions);
+  void rotate(View<float, 3> x, const std::int64_t* positions) { turn(x, positions, false); }
+  // What rotate() makes of a gradient on its way back: the same with -sin. (Its inverse where no scaling has a factor.)
+  void rotate_gradient(View<float, 3> x, const std::int64_t* positions) { turn(x, positions, true); }
   const RotaryConfig& config() const { return config_; }
 
   static constexpr std::int64_t kTableRows = 65536;  // 32 MiB at 64 pairs
 
  private:
+  void turn(View<float, 3> x, const std::int64_t* positions, bool back);
   void grow(std::int64_t rows);
   void make_row(std::int64_t position, float* cosines, float* sines) const;
 
