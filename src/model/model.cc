@@ -20,11 +20,11 @@ std::vector<float> optional_vector(const Checkpoint& checkpoint, const std::stri
 }
 
 Linear linear(const Checkpoint& checkpoint, const std::string& name) {
-  return {checkpoint.matrix(name + ".weight"), optional_vector(checkpoint, name + ".bias"), {}};
+  return {name, checkpoint.matrix(name + ".weight"), optional_vector(checkpoint, name + ".bias"), {}};
 }
 
 Norm norm(const Checkpoint& checkpoint, const std::string& name) {
-  return {vector(checkpoint, name + ".weight"), optional_vector(checkpoint, name + ".bias")};
+  return {name, vector(checkpoint, name + ".weight"), optional_vector(checkpoint, name + ".bias")};
 }
 
 // One that the model may do without.

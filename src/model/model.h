@@ -18,6 +18,7 @@ namespace regard {
 
 // A linear layer, y = W x (+ b).
 struct Linear {
+  std::string name;  // canonical, without ".weight" or ".bias": "blk.0.attn_q"
   Matrix weight;
   std::vector<float> bias;  // [N] or empty
   PackedMatrix packed;      // strips is null unless the model was packed
@@ -25,6 +26,7 @@ struct Linear {
 
 // The scale (and shift) of a norm; without a weight it changes nothing.
 struct Norm {
+  std::string name;           // as of a Linear
   std::vector<float> weight;  // [C]; empty where the family has no such norm
   std::vector<float> bias;    // [C] or empty
 };
