@@ -136,7 +136,7 @@ class OnATerminal(ProgramTest):
 
     def test_quiet_says_nothing_on_standard_error(self):
         with open(self.path("out.txt"), "wb") as out:
-            session = Session(self, ["read", "slow.gguf", "-p", "a" * 3000, "--quiet"], stdout=out)
+            session = Session(self, ["read", "slow.gguf", "-p", "a" * 1500, "--quiet"], stdout=out)
             self.assertEqual(session.finish(120), 0)
         self.assertEqual(session.seen, b"")
 
