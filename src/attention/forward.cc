@@ -2,25 +2,13 @@
 
 #include <algorithm>
 
+#include "attention/check_shape.h"
 #include "attention/kernel.h"
 #include "attention/plan.h"
 #include "parallel/parallel_for.h"
-#include "tensor/error.h"
 
 namespace regard {
 namespace {
-
-template <typename T, int Rank>
-void check_shape(const View<T, Rank>& view, std::array<std::int64_t, Rank> wanted, bool needed, std::string_view name) {
-  if (view.data == nullptr && (!needed || View<T, Rank>(nullptr, wanted).size() == 0)) return;
-  if (view.data == nullptr) throw Error(ErrorCode::bad_input, fmt::format("attention: {} has no data", name));
-  for (int axis = 0; axis < Rank; ++axis) {
-    if (view.shape[axis] != wanted[axis]) {
-      throw Error(ErrorCode::bad_input, fmt::format("attention: axis {} of {} has {}, the problem {}", axis, name,
-                                                    view.shape[axis], wanted[axis]));
-    }
-  }
-}
 
 // Key blocks of a unit that one thread takes at a time when a unit is shared.
 struct Part {

@@ -53,9 +53,9 @@ struct Desk {
   }
 };
 
-// Queries of a panel as [D][width]; lanes behind the last repeat it, so that they meet nothing it does not meet.
-inline void PackQueries(const LaneBlock& block, const Panel& panel, float* to) {
-  const View<const float, 3>& q = block.problem->q;
+// What belongs to the lanes of a panel, from an array [rows, H, channels], as [channels][width]; lanes behind the last
+// repeat it, so that they meet nothing it does not meet.
+inline void PackLanes(const LaneBlock& block, const Panel& panel, const View<const float, 3>& q, float* to) {
   const U32 d;
   const int width = panel.vectors * kLanes;
   const auto to_word = [](float* at) { return reinterpret_cast<std::uint32_t*>(at); };
@@ -104,7 +104,7 @@ inline Desk::Desk(const LaneBlock& lanes, Scratch& scratch)
   scratch.reset(query_size + state_size + s_size + 2 * RoundUp(width) + k_size + v_size + strip_size);
   for (const Panel& panel : panels) {
     queries.push_back(scratch.take(RoundUp(panel.vectors * kLanes * channels)));
-    PackQueries(lanes, panel, queries.back());
+    PackLanes(lanes, panel, problem.q, queries.back());
   }
   states = StatesAt(scratch.take(state_size), panels, value_channels, false);
   for (const State& state : states) state.clear();

@@ -11,18 +11,6 @@ namespace {
 
 constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
-double element(const Rows& rows, std::int64_t j, std::int64_t kv_head, std::int64_t channel) {
-  const std::byte* at = rows.row(j) + kv_head * rows.head_stride + channel * rows.inner_stride;
-  if (rows.dtype == DType::f32) {
-    float value;
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  }
-  std::uint16_t half;
-  std::memcpy(&half, at, sizeof(half));
-  return rows.dtype == DType::f16 ? f32_from_f16(half) : f32_from_bf16(half);
-}
-
 bool sees(const Problem& problem, const QueryRow& row, std::int64_t j) {
   const Sequence& sequence = problem.sequences[row.sequence];
   const Mask& mask = problem.mask;
@@ -41,7 +29,7 @@ double score(const Problem& problem, std::int64_t r, std::int64_t h, std::int64_
   const std::int64_t kv_head = h / (heads / problem.kv_heads);
   double s = 0;
   for (std::int64_t d = 0; d < channels; ++d) {
-    s += double{problem.q(r, h, d)} * element(problem.sequences[row.sequence].k, j, kv_head, d);
+    s += double{problem.q(r, h, d)} * reference_element(problem.sequences[row.sequence].k, j, kv_head, d);
   }
   s *= problem.scale ? double{*problem.scale} : 1 / std::sqrt(static_cast<double>(channels));
   if (problem.softcap > 0) s = problem.softcap * std::tanh(s / problem.softcap);
@@ -59,6 +47,18 @@ double score(const Problem& problem, std::int64_t r, std::int64_t h, std::int64_
 }
 
 }  // namespace
+
+double reference_element(const Rows& rows, std::int64_t j, std::int64_t kv_head, std::int64_t channel) {
+  const std::byte* at = rows.row(j) + kv_head * rows.head_stride + channel * rows.inner_stride;
+  if (rows.dtype == DType::f32) {
+    float value;
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  }
+  std::uint16_t half;
+  std::memcpy(&half, at, sizeof(half));
+  return rows.dtype == DType::f16 ? f32_from_f16(half) : f32_from_bf16(half);
+}
 
 ReferenceAttention reference_attention(const Problem& problem) {
   const auto& [rows, heads, channels] = problem.q.shape;
@@ -87,7 +87,7 @@ ReferenceAttention reference_attention(const Problem& problem) {
         const double weight = std::exp(s[j] - max) / sum;
         result.weight(r, h, j) = weight;
         for (std::int64_t e = 0; e < problem.value_channels; ++e) {
-          result.out(r, h, e) += weight * element(sequence.v, j, h / (heads / problem.kv_heads), e);
+          result.out(r, h, e) += weight * reference_element(sequence.v, j, h / (heads / problem.kv_heads), e);
         }
       }
     }

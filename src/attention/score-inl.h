@@ -100,16 +100,22 @@ inline void MaskScores(const LaneBlock& block, const Panel& panel, std::int64_t 
   }
 }
 
-// Products of a panel with keys [first, first + keys), s[key][width], become scores. `hidden`: Sequence::visible may
-// hide one of the keys.
+// What comes after the softcap. `hidden`: Sequence::visible may hide one of the keys.
 template <int kVectors>
-void FinishScores(const LaneBlock& lanes, const Panel& panel, std::int64_t first, int keys, bool hidden, float* s) {
+void BiasAndMask(const LaneBlock& lanes, const Panel& panel, std::int64_t first, int keys, bool hidden, float* s) {
   const Problem& problem = *lanes.problem;
-  if (problem.softcap > 0) Softcap(problem.softcap, keys * kVectors * kLanes, s);
   if (problem.mask.bias.data != nullptr) AddBias(lanes, panel, first, keys, s);
   if (!lanes.edges.empty()) EditEdges(lanes, panel, first, keys, s);
   const bool all_see = panel.shared.begin <= first && panel.shared.end >= first + keys;
   if (!all_see || hidden || panel.scattered) MaskScores<kVectors>(lanes, panel, first, keys, s);
+}
+
+// Products of a panel with keys [first, first + keys), s[key][width], become scores.
+template <int kVectors>
+void FinishScores(const LaneBlock& lanes, const Panel& panel, std::int64_t first, int keys, bool hidden, float* s) {
+  const float softcap = lanes.problem->softcap;
+  if (softcap > 0) Softcap(softcap, keys * kVectors * kLanes, s);
+  BiasAndMask<kVectors>(lanes, panel, first, keys, hidden, s);
 }
 
 }  // namespace regard::HWY_NAMESPACE::attention

@@ -1,0 +1,139 @@
+// The register tiles of the three gradients: sums over an index that runs down both factors, one of them broadcast, the
+// other a row of channels in vectors. Every sum is one FMA chain of its own from +0, then added to what was there.
+
+#if defined(REGARD_ATTENTION_OUTER_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef REGARD_ATTENTION_OUTER_TILE_INL_H
+#undef REGARD_ATTENTION_OUTER_TILE_INL_H
+#else
+#define REGARD_ATTENTION_OUTER_TILE_INL_H
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "attention/lanes.h"
+#include "attention/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace regard::HWY_NAMESPACE::attention {
+
+// Rows of a tile two vectors wide: 16 registers hold 6 x 2 sums, 2 loads and a broadcast; 32 hold 12 x 2.
+inline constexpr int kTallTile = kLanes == 16 ? 12 : 6;
+inline constexpr int kShortTile = kLanes == 16 ? 8 : 4;
+
+// sum[i] = fma(a[i of this step], b, sum[i]) over `count` steps; a factor a that carries the mark of a masked edge is
+// left out if kCareful. Row i of a is at a + i * row_stride, step n at + n * step.
+template <bool kCareful, int kRows, int kVectors>
+HWY_INLINE void OuterChain(const float* HWY_RESTRICT a, std::int64_t row_stride, std::int64_t step,
+                           const float* HWY_RESTRICT b, std::int64_t b_step, int count, V (&sum)[kRows][kVectors]) {
+  const F32 d;
+#pragma GCC unroll 2
+  for (int n = 0; n < count; ++n, a += step, b += b_step) {
+    V channel[kVectors];
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j) channel[j] = hn::Load(d, b + j * kLanes);
+#pragma GCC unroll 12
+    for (int i = 0; i < kRows; ++i) {
+      const float factor = a[i * row_stride];
+      if (kCareful && std::bit_cast<std::int32_t>(factor) == kMasked) continue;
+#pragma GCC unroll 2
+      for (int j = 0; j < kVectors; ++j) sum[i][j] = Fma(hn::Set(d, factor), channel[j], sum[i][j]);
+    }
+  }
+}
+
+// A panel of weights or of their gradients, [keys][width], and which of the block's keys its lanes look at.
+struct FactorPanel {
+  const float* factor;
+  int width, first_lane, lanes;
+  int from, to;
+};
+
+// Over keys: rows of the tile are lanes of one panel.
+struct OverKeys {
+  const FactorPanel& panel;
+  const float* rows;  // of the block's keys
+  std::int64_t step;
+  template <bool kCareful, int kRows, int kVectors>
+  HWY_INLINE void add(int lane, std::int64_t channel, V (&sum)[kRows][kVectors]) const {
+    OuterChain<kCareful>(panel.factor + panel.from * panel.width + lane, 1, panel.width,
+                         rows + panel.from * step + channel, step, panel.to - panel.from, sum);
+  }
+};
+
+// Over lanes: rows of the tile are keys, the chain goes through all panels. A panel that looks at none of the tile's
+// keys has nothing but masked edges there.
+struct OverLanes {
+  std::span<const FactorPanel> panels;
+  const float* rows;  // of the block's lanes
+  std::int64_t step;
+  template <bool kCareful, int kRows, int kVectors>
+  HWY_INLINE void add(int key, std::int64_t channel, V (&sum)[kRows][kVectors]) const {
+    for (const FactorPanel& panel : panels) {
+      if (panel.from >= key + kRows || panel.to <= key) continue;
+      OuterChain<kCareful>(panel.factor + key * panel.width, panel.width, 1, rows + panel.first_lane * step + channel,
+                           step, panel.lanes, sum);
+    }
+  }
+};
+
+template <bool kCareful, int kRows, int kVectors, class Sum>
+HWY_INLINE void OuterTile(const Sum& over, int row, std::int64_t channel, float* HWY_RESTRICT to, std::int64_t step) {
+  const F32 d;
+  V sum[kRows][kVectors];
+#pragma GCC unroll 12
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j) sum[i][j] = hn::Zero(d);
+  }
+  over.template add<kCareful>(row, channel, sum);
+  to += row * step + channel;
+#pragma GCC unroll 12
+  for (int i = 0; i < kRows; ++i, to += step) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j) {
+      hn::Store(hn::Add(hn::Load(d, to + j * kLanes), sum[i][j]), d, to + j * kLanes);
+    }
+  }
+}
+
+template <bool kCareful, int kVectors, class Sum>
+HWY_NOINLINE void OuterStrip(const Sum& over, int rows, std::int64_t channel, float* to, std::int64_t step) {
+  if constexpr (kCareful) {
+    for (int row = 0; row < rows; ++row) OuterTile<true, 1, kVectors>(over, row, channel, to, step);
+  } else {
+    for (int row = 0; row < rows;) {
+      const int left = rows - row;
+      if (left >= kTallTile && left != 2 * kShortTile) {
+        OuterTile<false, kTallTile, kVectors>(over, row, channel, to, step);
+        row += kTallTile;
+      } else if (left >= kShortTile) {
+        OuterTile<false, kShortTile, kVectors>(over, row, channel, to, step);
+        row += kShortTile;
+      } else {
+        OuterTile<false, 1, kVectors>(over, row++, channel, to, step);
+      }
+    }
+  }
+}
+
+// to[row][channel] += the sum. Whole vectors of channels are read and written, so rows have room for them.
+template <class Sum>
+inline void AddOuter(bool careful, const Sum& over, int rows, std::int64_t channels, float* to, std::int64_t step) {
+  for (std::int64_t channel = 0; channel < channels;) {
+    const bool two = !careful && channel + kLanes < channels;
+    if (careful)
+      OuterStrip<true, 1>(over, rows, channel, to, step);
+    else if (two)
+      OuterStrip<false, 2>(over, rows, channel, to, step);
+    else
+      OuterStrip<false, 1>(over, rows, channel, to, step);
+    channel += (two ? 2 : 1) * kLanes;
+  }
+}
+
+}  // namespace regard::HWY_NAMESPACE::attention
+HWY_AFTER_NAMESPACE();
+
+#endif
