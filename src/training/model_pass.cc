@@ -43,7 +43,7 @@ View<const float, 2> ModelPass::forward() {
   KeptLayer passing;
   for (std::int64_t l = 0; l < config_.layers; ++l) {
     layer_pass_.forward(l, resid_.view(), keep_ == Keep::everything ? kept_[l] : passing);
-    if (keep_ == Keep::inputs) kept_[l].x = std::move(passing.x);
+    if (keep_ == Keep::inputs) kept_[l].x = std::exchange(passing.x, {});
   }
   return resid_.view();
 }

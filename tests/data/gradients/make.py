@@ -45,14 +45,33 @@ def gradients(folder, ids, wide):
         logprob = torch.log_softmax(out.logits[0, :-1], -1)
         loss = -logprob[torch.arange(len(ids) - 1), ids[1:]].mean()
         loss.backward()
-    found = {name: p.grad for name, p in model.named_parameters()}
+    # GPT-NeoX files name the head as they always did.
+    stored_name = lambda name: "embed_out.weight" if name == "lm_head.weight" and "neox" in folder.name else name
+    found = {stored_name(name): p.grad for name, p in model.named_parameters()}
     sites = {f"blocks.{l}.resid_pre": out.hidden_states[l].grad[0] for l in range(layers)}
-    return loss.item(), found, sites
+    return loss.item(), found, sites, model.config
 
 
-def worst(plain, exact):
+def parts(name, value, config):
+    """What a family stores as one tensor, apart: a part may be much smaller than the whole."""
+    if "c_attn." in name:  # GPT-2: q, k, v as columns
+        return value.chunk(3, dim=-1)
+    if "query_key_value." in name:  # GPT-NeoX: head by head
+        heads = value.unflatten(0, (config.num_attention_heads, 3, -1))
+        return heads.unbind(1)
+    if "qkv_proj." in name:  # Phi-3
+        d = config.hidden_size // config.num_attention_heads
+        return value.split([config.num_attention_heads * d, *[config.num_key_value_heads * d] * 2])
+    if "gate_up_proj." in name:
+        return value.chunk(2)
+    return [value]
+
+
+def worst(plain, exact, config):
     """The largest error of a tensor beside its largest number, of all tensors; and the largest error of those that are 0
     but for rounding (the bias of keys: a softmax does not see what is added to all scores of a row)."""
+    apart = lambda values: {f"{k}.{i}": part for k, v in values.items() for i, part in enumerate(parts(k, v, config))}
+    plain, exact = apart(plain), apart(exact)
     size = {k: v.abs().max().item() for k, v in exact.items()}
     error = {k: (plain[k].double() - v).abs().max().item() for k, v in exact.items()}
     nothing = 1e-12 * max(size.values())
@@ -63,16 +82,24 @@ def worst(plain, exact):
 def make(name):
     folder = HERE.parent / "families" / name
     ids = safetensors.torch.load_file(folder / "expected.safetensors")["ids"]
-    loss, exact, exact_sites = gradients(folder, ids, True)
-    loss32, plain, plain_sites = gradients(folder, ids, False)
+    random = torch.Generator().manual_seed(1)
+    texts = [ids] + [torch.randint(3, int(ids.max()) + 1, ids.shape, generator=random) for _ in range(7)]
+    figures = {"err32_loss": 0.0, "err32_weights": 0.0, "err32_zero": 0.0, "err32_sites": 0.0}
+    for text in texts:
+        loss, exact, exact_sites, config = gradients(folder, text, True)
+        loss32, plain, plain_sites, _ = gradients(folder, text, False)
+        weights, zero = worst(plain, exact, config)
+        errors = (abs(loss32 - loss), weights, zero, worst(plain_sites, exact_sites, config)[0])
+        figures = {key: max(figure, error) for (key, figure), error in zip(figures.items(), errors, strict=True)}
+        if text is ids:
+            kept = loss, exact, exact_sites
+    loss, exact, exact_sites = kept
+    figures["loss"] = loss
     out = HERE / name
     out.mkdir(exist_ok=True)
     narrow = lambda values: {k: v.to(torch.float32).contiguous() for k, v in values.items()}
     # A file of weights, as the model's own is, but of their gradients.
     safetensors.torch.save_file(narrow(exact), out / "model.safetensors", {"format": "pt"})
-    weights, zero = worst(plain, exact)
-    figures = {"loss": loss, "err32_loss": abs(loss32 - loss), "err32_weights": weights, "err32_zero": zero,
-               "err32_sites": worst(plain_sites, exact_sites)[0]}
     safetensors.torch.save_file(narrow(exact_sites), out / "sites.safetensors", {
         **{k: repr(v) for k, v in figures.items()}, "torch": torch.__version__,
         "transformers": transformers.__version__})
