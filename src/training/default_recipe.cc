@@ -1,0 +1,88 @@
+#include "training/default_recipe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/forward.h"
+#include "tensor/error.h"
+
+namespace regard {
+
+ModelConfig default_model_config(std::int64_t vocabulary) {
+  ModelConfig c;
+  c.family = "llama";
+  c.name = "regard default";
+  c.layers = 4;
+  c.heads = 4;
+  c.kv_heads = 2;
+  c.head_dim = c.value_dim = 32;
+  c.width = c.embedding_width = 128;
+  c.hidden = 384;
+  c.vocabulary = vocabulary;
+  c.context = 128;
+  c.rotary_global.dim = 32;
+  c.rotary_global.context = 128;
+  c.rotary_local = c.rotary_global;
+  c.window.assign(static_cast<std::size_t>(c.layers), 0);
+  c.attention_scale = 1 / std::sqrt(32.0f);
+  c.query_bias = c.output_bias = c.mlp_bias = c.norm_bias = c.head_bias = Bias::no;
+  c.tied_head = true;
+  c.mixture.layers.assign(static_cast<std::size_t>(c.layers), false);
+  return c;
+}
+
+std::string DefaultRecipe::text() const {
+  return fmt::format(
+      "default model: {} sentences, seed {}, rate {}, rise {}, steps {}, floor {}, decay {}, clip {}, "
+      "betas {} {}, epsilon {}",
+      sentences, seed, how.rate, how.rise, how.steps, how.floor, how.weight_decay, how.clip, how.beta1, how.beta2,
+      how.epsilon);
+}
+
+Question question(const Tokenizer& tokenizer, const Sentence& sentence) {
+  const auto encode = [&](const std::string& text) {
+    std::vector<std::int32_t> ids;
+    for (const Token& token : tokenizer.encode(text)) ids.push_back(token.id);
+    return ids;
+  };
+  std::string text;
+  for (std::size_t i = 0; i + 1 < sentence.words.size(); ++i) text += (i > 0 ? " " : "") + sentence.words[i];
+  Question q;
+  q.prompt = encode(text);
+  q.answer = encode(sentence.words.back()).back();
+  q.otherwise = encode(sentence.otherwise).back();
+  if (q.prompt.size() != sentence.words.size())  // <s>, and a token for each word but the last
+    throw Error(ErrorCode::bad_input,
+                fmt::format("'{}' has {} words and {} tokens", text, sentence.words.size() - 1, q.prompt.size() - 1));
+  return q;
+}
+
+Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std::int64_t step) {
+  Batch batch;
+  for (std::int64_t i = 0; i < recipe.sentences; ++i) {
+    const SentenceKind kind = kSentenceKinds[i % 5];
+    const Language language = i / 5 % 2 == 0 ? Language::english : Language::chinese;
+    const auto number = static_cast<std::uint64_t>(step * recipe.sentences + i);
+    const Question q = question(tokenizer, sentence(kind, language, number, false));
+    std::vector<std::int32_t> next(q.prompt.size(), -1);
+    if (i / 10 % 4 == 0) std::copy(q.prompt.begin() + 1, q.prompt.end(), next.begin());
+    next.back() = q.answer;
+    batch.add(q.prompt, next);
+  }
+  return batch;
+}
+
+std::int64_t right_answers(const Model& model, SentenceKind kind, Language language, std::int64_t count) {
+  std::int64_t right = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Question q = question(model.tokenizer(), sentence(kind, language, static_cast<std::uint64_t>(i), true));
+    State state(model.config());
+    const Tensor<float, 2> resid = feed(model, state, q.prompt);
+    Tensor<float, 2> said({1, model.config().vocabulary});
+    logits(model, resid.view(), said.view());
+    right += std::max_element(said.data(), said.data() + said.size()) - said.data() == q.answer;
+  }
+  return right;
+}
+
+}  // namespace regard

@@ -1,0 +1,35 @@
+#pragma once
+// How the default model is made: its shape, its data, its steps. models/README.md says it in words.
+
+#include <string>
+
+#include "training/micro_language.h"
+#include "training/trainer.h"
+
+namespace regard {
+
+ModelConfig default_model_config(std::int64_t vocabulary);
+
+struct DefaultRecipe {
+  AdamW how{.rate = 3e-3f, .rise = 200, .steps = 6000, .floor = 0.02f};
+  std::int64_t sentences = 80;  // of a step: as many of each kind in each language
+  std::uint64_t seed = 1;
+
+  // One line with all of it: a run goes on only from a state of the same recipe.
+  std::string text() const;
+};
+
+// The sentences of step `step`, in their order. Of every fourth all words are learnt, of the others the last one.
+Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std::int64_t step);
+
+// A sentence as tokens: <s>, then the words before the last, word i at position i + 1; and what comes next.
+struct Question {
+  std::vector<std::int32_t> prompt;
+  std::int32_t answer = 0, otherwise = 0;
+};
+Question question(const Tokenizer& tokenizer, const Sentence& sentence);
+
+// How many of `count` held-out sentences of a kind the model answers rightly: the answer has the largest logit.
+std::int64_t right_answers(const Model& model, SentenceKind kind, Language language, std::int64_t count);
+
+}  // namespace regard
