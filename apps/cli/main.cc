@@ -24,7 +24,7 @@ struct Verb {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Verb, 13> kVerbs = {{
+constexpr std::array<Verb, 14> kVerbs = {{
     {"models", "what models there are, and which are here", run_models},
     {"fetch", "get a named model, or one of a hub", run_fetch},
     {"convert", "write a model's weights as one safetensors file", run_convert},
@@ -38,6 +38,7 @@ constexpr std::array<Verb, 13> kVerbs = {{
     {"patch", "one run with edits, before and after", run_patch},
     {"sweep", "thousands of what-ifs", run_sweep},
     {"bench", "how fast this machine runs it, beside what it could do", run_bench},
+    {"train", "make the small default model again", run_train},
 }};
 
 void print_help() {

@@ -63,9 +63,12 @@ Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std
     const SentenceKind kind = kSentenceKinds[i % 5];
     const Language language = i / 5 % 2 == 0 ? Language::english : Language::chinese;
     const auto number = static_cast<std::uint64_t>(step * recipe.sentences + i);
-    const Question q = question(tokenizer, sentence(kind, language, number, false));
+    const Sentence said = sentence(kind, language, number, false);
+    const Question q = question(tokenizer, said);
     std::vector<std::int32_t> next(q.prompt.size(), -1);
-    if (i / 10 % 4 == 0) std::copy(q.prompt.begin() + 1, q.prompt.end(), next.begin());
+    // Row t says word t, which is token t + 1.
+    const std::int64_t from = i / 10 % 4 == 0 ? 0 : said.decided >= 0 ? said.decided : std::ssize(next) - 1;
+    std::copy(q.prompt.begin() + from + 1, q.prompt.end(), next.begin() + from);
     next.back() = q.answer;
     batch.add(q.prompt, next);
   }

@@ -19,7 +19,8 @@ struct DefaultRecipe {
   std::string text() const;
 };
 
-// The sentences of step `step`, in their order. Of every fourth all words are learnt, of the others the last one.
+// The sentences of step `step`, in their order. Of every fourth ten all words are learnt, of the others those that
+// follow from what was said.
 Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std::int64_t step);
 
 // A sentence as tokens: <s>, then the words before the last, word i at position i + 1; and what comes next.

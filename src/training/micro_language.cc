@@ -230,6 +230,7 @@ void copying(Draft& d) {
     d.about(letter);
   }
   d.say(d.english() ? "." : "。");
+  d.made_.decided = std::ssize(d.made_.words) + 1;
   for (std::size_t i = 0; i < again; ++i) d.say(letters[i]);
   d.say(letters[again]);
   d.made_.cause = from + static_cast<std::int64_t>(again);

@@ -1,0 +1,16 @@
+#pragma once
+// A trained model as a folder that any program for Hugging Face models reads: config.json, model.safetensors (bf16) and
+// tokenizer.json. Of the Llama family with a WordPiece vocabulary, which is what is trained here.
+
+#include <filesystem>
+
+#include "training/parameters.h"
+
+namespace regard {
+
+// Numbers are rounded to bf16, to the nearest, ties to even. The same model gives the same bytes. Error{io};
+// Error{unsupported} for another family or tokenizer.
+void write_model_folder(const std::filesystem::path& folder, const ModelConfig& config, const TokenizerSpec& tokenizer,
+                        const Parameters& parameters);
+
+}  // namespace regard
