@@ -222,7 +222,7 @@ void lookup(Draft& d) {
 }
 
 void copying(Draft& d) {
-  const std::size_t length = 4 + d.below(3), again = 1 + d.below(length - 1);
+  const std::size_t length = 4 + d.below(5), again = 1 + d.below(length - 1);
   const Words letters = d.some(d.words().letters, length);
   const std::int64_t from = std::ssize(d.made_.words);
   for (const std::string_view letter : letters) {

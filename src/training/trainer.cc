@@ -26,7 +26,8 @@ Trainer::Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::ui
       parameters_(config_),
       gradients_(config_),
       moments_(std::ssize(parameters_.values())) {
-  const double inwards = 0.02 / std::sqrt(2 * static_cast<double>(config_.layers));
+  const double plain = 1 / std::sqrt(static_cast<double>(config_.width));
+  const double inwards = plain / std::sqrt(2 * static_cast<double>(config_.layers));
   std::uint64_t stream = 0;
   for (const Parameters::Place& place : parameters_.places()) {
     const CounterRandom random(seed, stream++);
@@ -36,7 +37,7 @@ Trainer::Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::ui
       if (place.vector)
         values[i] = place.name.ends_with("norm.weight") && !config_.norm_weight_plus_one ? 1.0f : 0.0f;
       else
-        values[i] = static_cast<float>(random.normal_at(static_cast<std::uint64_t>(i)) * (writes ? inwards : 0.02));
+        values[i] = static_cast<float>(random.normal_at(static_cast<std::uint64_t>(i)) * (writes ? inwards : plain));
     }
   }
 }

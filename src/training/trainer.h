@@ -33,8 +33,8 @@ struct StepReport {
 
 class Trainer {
  public:
-  // `seed`: of the first weights: normal, standard deviation 0.02, what writes into the residual stream divided by
-  // sqrt(2 L) (GPT-2); norms 1, biases 0.
+  // `seed`: of the first weights: normal, standard deviation 1 / sqrt(C), what writes into the residual stream divided
+  // by sqrt(2 L) (Radford et al. 2019); norms 1, biases 0.
   Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::uint64_t seed);
 
   std::int64_t steps_done() const { return std::ssize(losses_); }
