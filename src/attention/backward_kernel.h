@@ -12,7 +12,7 @@
 namespace regard {
 
 // Lanes of one chain of d_k and d_v. Part of the order of sums: never to be tuned.
-inline constexpr int kLaneBlock = 96;
+inline constexpr int kLaneBlock = 192;
 
 // What backward() was called with.
 struct BackwardCall {

@@ -2,6 +2,7 @@
 // How the work of backward() is cut. What the bits depend on (chunks of keys) follows from the length of a sequence
 // alone; what depends on memory and threads (waves) leaves no trace.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,10 +10,10 @@
 
 namespace regard {
 
-// Keys of one task: whole key blocks, at most 8 tasks for a sequence. Each task has its own sums of d_q, which are
-// added in the order of the chunks: memory for 8 times d_q at most.
+// Keys of one task: 4 key blocks, or an eighth of the sequence if that is more. Each task has its own sums of d_q, which
+// are added in the order of the chunks: memory for 8 times d_q at most.
 constexpr std::int64_t chunk_keys(std::int64_t length) {
-  return (length + 8 * kKeyBlock - 1) / (8 * kKeyBlock) * kKeyBlock;
+  return std::max<std::int64_t>(4, (length + 8 * kKeyBlock - 1) / (8 * kKeyBlock)) * kKeyBlock;
 }
 
 // Every sequence and key/value head, in that order; blocks of lanes are not there yet.
