@@ -24,7 +24,7 @@ struct Verb {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Verb, 13> kVerbs = {{
+constexpr std::array<Verb, 14> kVerbs = {{
     {"models", "what models there are, and which are here", run_models},
     {"fetch", "get a named model, or one of a hub", run_fetch},
     {"convert", "write a model's weights as one safetensors file", run_convert},
@@ -37,6 +37,7 @@ constexpr std::array<Verb, 13> kVerbs = {{
     {"why", "what an answer depends on: causes beside attention", run_why},
     {"patch", "one run with edits, before and after", run_patch},
     {"sweep", "thousands of what-ifs", run_sweep},
+    {"lesson", "attention from three tokens and fractions up to a real model", run_lesson},
     {"bench", "how fast this machine runs it, beside what it could do", run_bench},
 }};
 
