@@ -46,9 +46,10 @@ std::string decimal(double value, int digits) {
 }
 
 std::string Number::text() const { return exact ? exact->text() : decimal(); }
-std::string Number::decimal() const { return regard::decimal(exact ? exact->number() : value); }
+std::string Number::decimal() const { return exact ? regard::decimal(exact->number(), 5) : regard::decimal(value); }
 std::string Number::both() const {
   const std::string first = text(), second = decimal();
+  if (exact && exact->factor == Factor::one && exact->coefficient.denominator() == 1) return first;
   return first == second ? first : first + " = " + second;
 }
 

@@ -43,11 +43,12 @@ void add_three_scores(Step& step) {
       "分数再变成权重：先取指数，使它们都为正；再除以总和，使它们加起来等于 1。这就是 softmax。"});
   step.blocks.push_back(BarChart{
       .caption = {fmt::format(
-                      "Scores 3, 1 and 0 become the weights {}, {} and {}: twice the difference in score is not "
-                      "twice the weight.",
+                      "Scores 3, 1 and 0 become the weights {}, {} and {} (rounded; together they are 1). Twice the "
+                      "difference in score is not twice the weight.",
                       rounded(0), rounded(1), rounded(2)),
-                  fmt::format("分数 3、1、0 变成权重 {}、{}、{}。分数差一倍，权重并不只差一倍。", rounded(0),
-                              rounded(1), rounded(2))},
+                  fmt::format(
+                      "分数 3、1、0 变成权重 {}、{}、{}（四舍五入，合起来是 1）。分数差一倍，权重并不只差一倍。",
+                      rounded(0), rounded(1), rounded(2))},
       .labels = numbered("k", 3),
       .series = {{{"score", "分数"}, exactly(scores)}, {{"weight", "权重"}, weights}}});
   Exploration explore{

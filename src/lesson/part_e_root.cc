@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
+#include "kernels/matmul.h"
+#include "kernels/softmax.h"
 #include "lesson/attend.h"
 #include "lesson/normal.h"
 #include "lesson/parts.h"
@@ -17,24 +18,38 @@ namespace {
 constexpr std::array<std::int64_t, 6> kWidths = {1, 4, 16, 64, 256, 1024};
 constexpr std::int64_t kQueries = 512, kKeys = 512, kSeen = 8;
 
-// Mean and variance of all scores, in double.
-std::pair<double, double> moments(const Tensor<float, 3>& scores) {
+// Every dot product of a query and a key, by the engine's dense product (its attention takes 512 channels at most).
+Tensor<float, 2> dot_products(const Tensor<float, 2>& q, const Tensor<float, 2>& k) {
+  Tensor<float, 2> scores({q.shape()[0], k.shape()[0]});
+  matmul({.dtype = DType::f32,
+          .rows = k.shape()[0],
+          .cols = k.shape()[1],
+          .data = reinterpret_cast<const std::byte*>(k.data()),
+          .row_stride = k.shape()[1] * 4},
+         q.view(), scores.view());
+  return scores;
+}
+
+// Of all of them, in double.
+double variance_of(const Tensor<float, 2>& scores) {
   double sum = 0, squares = 0;
   for (std::int64_t i = 0; i < scores.size(); ++i) sum += scores.data()[i];
   const double mean = sum / static_cast<double>(scores.size());
   for (std::int64_t i = 0; i < scores.size(); ++i) squares += (scores.data()[i] - mean) * (scores.data()[i] - mean);
-  return {mean, squares / static_cast<double>(scores.size() - 1)};
+  return squares / static_cast<double>(scores.size() - 1);
 }
 
-// The largest weight of a row, and how strongly its weights answer to its scores: the sum of p (1 - p), which is the
-// trace of the softmax's derivative. Means over rows.
-std::pair<double, double> saturation(const Tensor<float, 3>& weights) {
-  const std::int64_t rows = weights.shape()[0], keys = weights.shape()[2];
+// The largest weight over the first keys of a row, and how strongly its weights answer to its scores: the sum of
+// p (1 - p), which is the trace of the softmax's derivative. Means over rows.
+std::pair<double, double> saturation(const Tensor<float, 2>& scores, double scale) {
+  const std::int64_t rows = scores.shape()[0];
   double largest = 0, slope = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
-    const float* p = &weights(r, 0, 0);
-    largest += *std::max_element(p, p + keys);
-    for (std::int64_t j = 0; j < keys; ++j) slope += p[j] * (1.0 - p[j]);
+    std::array<float, kSeen> p;
+    for (std::int64_t j = 0; j < kSeen; ++j) p[j] = static_cast<float>(scores(r, j) * scale);
+    softmax(p.data(), p.data(), kSeen);
+    largest += *std::max_element(p.begin(), p.end());
+    for (const float weight : p) slope += weight * (1.0 - weight);
   }
   return {largest / static_cast<double>(rows), slope / static_cast<double>(rows)};
 }
@@ -48,13 +63,10 @@ Measured measure() {
   for (const std::int64_t d : kWidths) {
     const auto seed = static_cast<std::uint64_t>(d);
     const Tensor<float, 2> q = normal_rows(kQueries, d, 2 * seed), k = normal_rows(kKeys, d, 2 * seed + 1);
-    const Tensor<float, 2> v({kKeys, 1});
-    const Attended every = attend(q.view(), k.view(), v.view(), {.scale = 1.0f});
-    const double variance = moments(every.scores).second;
-    const View<const float, 2> few = View<const float, 2>(k.view()).slice(0, kSeen),
-                               values = View<const float, 2>(v.view()).slice(0, kSeen);
-    const auto [largest, slope] = saturation(attend(q.view(), few, values, {.scale = 1.0f}).weights);
-    const auto [largest_scaled, slope_scaled] = saturation(attend(q.view(), few, values).weights);
+    const Tensor<float, 2> scores = dot_products(q, k);
+    const double variance = variance_of(scores);
+    const auto [largest, slope] = saturation(scores, 1);
+    const auto [largest_scaled, slope_scaled] = saturation(scores, 1 / std::sqrt(static_cast<double>(d)));
     all.widths.push_back(static_cast<double>(d));
     all.variance.push_back(variance);
     all.deviation.push_back(std::sqrt(variance));

@@ -14,10 +14,57 @@
 namespace regard {
 namespace {
 
-constexpr int kWidest = 92, kBar = 30;
+constexpr int kWidest = 92, kBar = 30, kHeading = 11, kNarrow = 4;
 constexpr double kHottest = 0.6;  // of a matrix's largest number
 
 const Style kFaint{.faint = true};
+
+// As many characters as fit.
+std::string wrapped_at(const std::string& text, int width) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t next = at + character_at(text, at).length;
+    if (columns(std::string_view(text).substr(0, next)) > width) break;
+    at = next;
+  }
+  return text.substr(0, at);
+}
+
+// Lines of at most `width` columns, broken between words and between Chinese characters.
+std::vector<std::string> wrapped(std::string_view text, int width) {
+  std::vector<std::string> lines;
+  std::string line, word;
+  const auto put_line = [&] {
+    while (line.ends_with(' ')) line.pop_back();
+    lines.push_back(line);
+    line.clear();
+  };
+  const auto put_word = [&] {
+    if (!line.empty() && columns(std::string_view(line)) + columns(std::string_view(word)) > width) put_line();
+    line += word;
+    word.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view character = text.substr(at, character_at(text, at).length);
+    at += character.size();
+    if (character == " ") {
+      put_word();
+      if (!line.empty()) line += ' ';
+      continue;
+    }
+    // A Chinese character is a word; a mark of punctuation stays with what it follows.
+    constexpr std::string_view kClosing = "，。：；、）”？！";
+    const bool wide = columns(character) == 2;
+    if (wide && kClosing.find(character) == kClosing.npos && !word.ends_with("（") && !word.ends_with("“")) put_word();
+    word += character;
+    const bool next_closes =
+        at < text.size() && kClosing.find(text.substr(at, character_at(text, at).length)) != kClosing.npos;
+    if (wide && !next_closes && character != "（" && character != "“") put_word();
+  }
+  put_word();
+  if (!line.empty()) put_line();
+  return lines;
+}
 
 class PageWriter {
  public:
@@ -40,14 +87,32 @@ class PageWriter {
         cells.back().push_back(text ? text->in(language_) : std::get<Number>(cell).both());
       }
     }
+    // Headings go over several lines where that makes the table narrower.
     std::vector<int> widths(table.columns.size(), 0);
-    for (const auto& row : cells)
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(std::string_view(row[i])));
-    for (std::size_t r = 0; r < cells.size(); ++r) {
-      Line& line = page_.add_line("  ");
+    for (std::size_t r = 1; r < cells.size(); ++r)
       for (std::size_t i = 0; i < cells[r].size(); ++i)
-        line.push_back(piece(padded(cells[r][i], widths[i], i > 0) + "   ", {.faint = r == 0}));
+        widths[i] = std::max(widths[i], columns(std::string_view(cells[r][i])));
+    std::vector<std::vector<std::string>> headings;
+    std::size_t height = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      widths[i] = std::max(widths[i], std::min(columns(std::string_view(cells[0][i])), kHeading));
+      headings.push_back(wrapped(cells[0][i], widths[i]));
+      for (const std::string& line : headings.back()) widths[i] = std::max(widths[i], columns(std::string_view(line)));
+      height = std::max(height, headings.back().size());
     }
+    const auto put = [&](const auto& cell_of, std::size_t count, Style style) {
+      Line& line = page_.add_line(" ");
+      for (std::size_t i = 0; i < count; ++i)
+        line.push_back(piece(" " + padded(cell_of(i), widths[i], i > 0) + " ", style));
+    };
+    for (std::size_t y = 0; y < height; ++y)
+      put(
+          [&](std::size_t i) {
+            const std::size_t above = height - headings[i].size();
+            return y >= above ? headings[i][y - above] : std::string();
+          },
+          widths.size(), kFaint);
+    for (std::size_t r = 1; r < cells.size(); ++r) put([&](std::size_t i) { return cells[r][i]; }, cells[r].size(), {});
     page_.add_line();
   }
 
@@ -178,13 +243,21 @@ class PageWriter {
   std::vector<Line> matrix(const MatrixRow::Matrix& m) const {
     const std::int64_t rows = m.numbers.shape[0], columns_there = m.numbers.shape[1];
     const int label = widest(m.rows);
+    const bool narrow = columns_there * 9 > width_;
+    const auto text_of = [&](std::int64_t r, std::int64_t c) {
+      return narrow ? fmt::format("{:.2f}", m.numbers(r, c).value).substr(0, kNarrow) : m.numbers(r, c).text();
+    };
+    const auto name_of = [&](std::int64_t c) {
+      const std::string& name = m.columns[static_cast<std::size_t>(c)];
+      return narrow ? wrapped_at(name, kNarrow) : name;
+    };
     std::vector<int> widths(static_cast<std::size_t>(columns_there), 0);
     double largest = 0;
     for (std::int64_t c = 0; c < columns_there; ++c) {
       int& width = widths[static_cast<std::size_t>(c)];
-      if (!m.columns.empty()) width = columns(std::string_view(m.columns[static_cast<std::size_t>(c)]));
+      if (!m.columns.empty()) width = columns(std::string_view(name_of(c)));
       for (std::int64_t r = 0; r < rows; ++r) {
-        width = std::max(width, columns(std::string_view(m.numbers(r, c).text())));
+        width = std::max(width, columns(std::string_view(text_of(r, c))));
         if (std::isfinite(m.numbers(r, c).value)) largest = std::max(largest, std::fabs(m.numbers(r, c).value));
       }
     }
@@ -194,8 +267,7 @@ class PageWriter {
       lines.push_back({piece(margin)});
       for (std::int64_t c = 0; c < columns_there; ++c)
         lines.back().push_back(
-            piece(" " + padded(m.columns[static_cast<std::size_t>(c)], widths[static_cast<std::size_t>(c)], true) + " ",
-                  kFaint));
+            piece(" " + padded(name_of(c), widths[static_cast<std::size_t>(c)], true) + " ", kFaint));
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       lines.emplace_back();
@@ -203,7 +275,7 @@ class PageWriter {
       for (std::int64_t c = 0; c < columns_there; ++c) {
         const Number& number = m.numbers(r, c);
         const double share = largest > 0 && std::isfinite(number.value) ? std::fabs(number.value) / largest : 0;
-        lines.back().push_back(piece(" " + padded(number.text(), widths[static_cast<std::size_t>(c)], true) + " ",
+        lines.back().push_back(piece(" " + padded(text_of(r, c), widths[static_cast<std::size_t>(c)], true) + " ",
                                      {.heat = share * kHottest, .cool = number.value < 0}));
       }
     }
@@ -218,37 +290,8 @@ class PageWriter {
 }  // namespace
 
 void add_wrapped_text(Page& page, std::string_view text, int width, int indent, Style style) {
-  const std::string margin(static_cast<std::size_t>(indent), ' ');
-  std::string line, word;
-  const auto put_line = [&] {
-    while (line.ends_with(' ')) line.pop_back();
-    page.add_line(margin + line, style);
-    line.clear();
-  };
-  const auto put_word = [&] {
-    if (!line.empty() && columns(std::string_view(line)) + columns(std::string_view(word)) > width) put_line();
-    line += word;
-    word.clear();
-  };
-  for (std::size_t at = 0; at < text.size();) {
-    const std::string_view character = text.substr(at, character_at(text, at).length);
-    at += character.size();
-    if (character == " ") {
-      put_word();
-      if (!line.empty()) line += ' ';
-      continue;
-    }
-    // A Chinese character is a word; a mark of punctuation stays with what it follows.
-    constexpr std::string_view kClosing = "，。：；、）”？！";
-    const bool wide = columns(character) == 2;
-    if (wide && kClosing.find(character) == kClosing.npos && !word.ends_with("（") && !word.ends_with("“")) put_word();
-    word += character;
-    const bool next_closes =
-        at < text.size() && kClosing.find(text.substr(at, character_at(text, at).length)) != kClosing.npos;
-    if (wide && !next_closes && character != "（" && character != "“") put_word();
-  }
-  put_word();
-  if (!line.empty()) put_line();
+  for (const std::string& line : wrapped(text, width))
+    page.add_line(std::string(static_cast<std::size_t>(indent), ' ') + line, style);
 }
 
 Page lesson_page(const Step& step, const LessonPageOptions& options) {
