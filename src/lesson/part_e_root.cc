@@ -147,11 +147,11 @@ Step why_the_root(const LessonRequest&) {
       fmt::format(
           "Scores so far apart saturate the softmax: with {} keys and d = 1024, the best key takes {} of the weight "
           "on average, and the weights hardly answer to the scores any more. What they still answer with is the sum "
-          "of p(1 − p), the slope that learning climbs: {}. Divided by √d it stays at {}, whatever d is.",
+          "of p(1 − p), the slope that learning climbs: {}. Divided by √d it stays near {}, however large d is.",
           kSeen, decimal(all.largest.back(), 3), decimal(all.slope.back(), 2), decimal(all.slope_scaled.back(), 2)),
       fmt::format(
           "分数相差这么大，softmax 就饱和了：{} 个键、d = 1024 时，最匹配的键平均拿走 {} 的权重，权重几乎不再随分数变。"
-          "还能变多少，看 p(1 − p) 之和，学习正是沿着这个坡度走：只剩 {}。除以 √d 之后保持在 {}，与 d 无关。",
+          "还能变多少，看 p(1 − p) 之和，学习正是沿着这个坡度走：只剩 {}。除以 √d 之后，d 再大也保持在 {} 左右。",
           kSeen, decimal(all.largest.back(), 3), decimal(all.slope.back(), 2), decimal(all.slope_scaled.back(), 2))});
   step.blocks.push_back(
       LineChart{.caption = {"The slope of the softmax, the sum of p(1 − p), with and without the division by √d",

@@ -16,7 +16,7 @@ const drawn={
   bars:b=>figure(b,bars(b)),
   lines:b=>figure(b,lines(b)),
   flow:b=>figure(b,el('div',{class:'flow'},...b.boxes.flatMap((box,i)=>[...(i?[el('i',{},'→')]:[]),
-    el('div',{},el('b',{},...both(box.label)),el('span',{},box.detail))]))),
+    el('div',{},el('b',{},...both(box.label)),el('span',{},...lowered(box.detail)))]))),
   exploration,exercise};
 const title={en:'Attention, from three tokens to a model',zh:'注意力：从三个词元到一个模型'};
 const about={en:'Every number here was computed by regard.',zh:'这里的每个数字都由 regard 算出。'};

@@ -11,8 +11,10 @@ function el(tag,attributes={},...children){
   e.append(...children);
   return e;
 }
+// W_Q with its letter below the line.
+const lowered=text=>text.split(/_([A-Z]|h\b)/).map((part,i)=>i%2?el('sub',{},part):part);
 // Both languages; the page's rules show one.
-const both=text=>text.en===text.zh?[text.en]:[el('span',{class:'en',lang:'en'},text.en),el('span',{class:'zh',lang:'zh-Hans'},text.zh)];
+const both=text=>text.en===text.zh?lowered(text.en):[el('span',{class:'en',lang:'en'},...lowered(text.en)),el('span',{class:'zh',lang:'zh-Hans'},...lowered(text.zh))];
 const svgBoth=(text,attributes)=>text.en===text.zh?[el('text',attributes,text.en)]
   :['en','zh'].map(l=>el('text',{...attributes,class:(attributes.class||'')+' '+l},text[l]));
 function decimal(x,digits=4){
@@ -49,19 +51,23 @@ function matrix(name,n,rows,columns,labels){
   }
   return el('div',{class:'matrix'+(wide?' wide':'')},el('div',{class:'name'},...name),table);
 }
-// A line from each reader to each key, as thick as its weight.
+// A band from each reader to each key, as thick as its weight; at both ends bands lie side by side.
 function reads(readers,keys,weights){
-  const row=46,left=64,right=300,top=26,height=top*2+row*(Math.max(readers.length,keys.length)-1);
+  const thick=22,row=46,left=64,right=300,top=26,height=top*2+row*(Math.max(readers.length,keys.length)-1);
   const y=(i,n)=>height/2+(i-(n-1)/2)*row;
-  const widest=Math.max(...keys.map(k=>k.length))*9;
-  const picture=el('svg',{viewBox:`0 0 ${right+widest+24} ${height}`,width:right+widest+24,height,role:'img'});
+  const widest=Math.max(...keys.map(k=>k.length))*9,width=right+widest+(readers.length===1?72:24);
+  const picture=el('svg',{viewBox:`0 0 ${width} ${height}`,width,height,role:'img'});
+  const taken=keys.map((_,j)=>-thick/2*weights.reduce((sum,w)=>sum+w[j],0));
   readers.forEach((reader,i)=>{
+    let from=-thick/2;
     picture.append(el('text',{x:left-12,y:y(i,readers.length)+5,'text-anchor':'end'},reader));
     keys.forEach((key,j)=>{
-      const w=weights[i][j],a=y(i,readers.length),b=y(j,keys.length),middle=(left+right)/2;
-      if(w>0.0005)picture.append(el('path',{class:'read',d:`M${left} ${a}C${middle} ${a} ${middle} ${b} ${right} ${b}`,
-        'stroke-width':(w*20+0.4).toFixed(2),'stroke-opacity':(0.25+0.55*w).toFixed(2)},el('title',{},`${reader} → ${key}: ${decimal(w)}`)));
-      if(readers.length===1)picture.append(el('text',{class:'faint',x:middle+50,y:b+(b-a)*-0.12-6,'text-anchor':'middle'},decimal(w,2)));
+      const w=weights[i][j],a=y(i,readers.length)+from+w*thick/2,b=y(j,keys.length)+taken[j]+w*thick/2,middle=(left+right)/2;
+      from+=w*thick;
+      taken[j]+=w*thick;
+      if(w>0.0005)picture.append(el('path',{class:'read r'+i%3,d:`M${left} ${a.toFixed(1)}C${middle} ${a.toFixed(1)} ${middle} ${b.toFixed(1)} ${right} ${b.toFixed(1)}`,
+        'stroke-width':Math.max(w*thick,0.5).toFixed(2)},el('title',{},`${reader} → ${key}: ${decimal(w)}`)));
+      if(readers.length===1)picture.append(el('text',{class:'faint',x:right+widest+18,y:y(j,keys.length)+5},decimal(w,2)));
     });
   });
   keys.forEach((key,j)=>picture.append(el('text',{x:right+12,y:y(j,keys.length)+5},key)));
@@ -83,7 +89,7 @@ function lines(block){
   const W=620,H=300,L=70,R=150,T=16,B=40;
   const tx=block.log_x?Math.log10:x=>x,ty=block.log_y?Math.log10:y=>y;
   const points=block.series.flatMap(s=>s.x.map((x,i)=>[tx(x),ty(s.y[i])])).filter(p=>p.every(Number.isFinite));
-  const [x0,x1]=[Math.min(...points.map(p=>p[0])),Math.max(...points.map(p=>p[0]))];
+  const across=block.series.flatMap(s=>s.x).map(tx),[x0,x1]=[Math.min(...across),Math.max(...across)];
   let [y0,y1]=[Math.min(...points.map(p=>p[1])),Math.max(...points.map(p=>p[1]))];
   if(!block.log_y)y0=Math.min(0,y0);
   if(y1===y0)y1=y0+1;
@@ -102,7 +108,9 @@ function lines(block){
     picture.append(el('path',{class:'s'+s%2,d:'M'+shown.map(p=>p.map(z=>z.toFixed(1)).join(' ')).join('L')}));
     shown.forEach((p,i)=>picture.append(el('circle',{class:'s'+s%2,cx:p[0],cy:p[1],r:3.2},el('title',{},`${decimal(series.x[i],6)}: ${decimal(series.y[i])}`))));
     let end=shown.at(-1)[1]+4;
-    while(ends.some(e=>Math.abs(e-end)<16))end-=17;
+    const way=end<40?17:-17;
+    while(ends.some(e=>Math.abs(e-end)<16))end+=way;
+    end=Math.max(end,13);
     ends.push(end);
     picture.append(...svgBoth(series.name,{class:'s'+s%2,x:Math.min(shown.at(-1)[0]+10,W-R+10),y:end}));
   });

@@ -3,8 +3,8 @@
 namespace regard {
 
 const char* const kLessonStyle =
-    R"(:root{color-scheme:light dark;--paper:#fff;--card:#fbfbfa;--ink:#1f2328;--faint:#6e7781;--line:#d8dee4;--none:#eef1f4;--warm:232,119,34;--cool:37,99,205;--right:#1a7f37;--wrong:#cf222e}
-@media (prefers-color-scheme:dark){:root{--paper:#0d1117;--card:#131922;--ink:#e6edf3;--faint:#8b949e;--line:#30363d;--none:#1a212a;--warm:235,130,50;--cool:88,145,255;--right:#3fb950;--wrong:#f85149}}
+    R"(:root{color-scheme:light dark;--paper:#fff;--card:#fbfbfa;--ink:#1f2328;--faint:#6e7781;--line:#d8dee4;--none:#eef1f4;--warm:232,119,34;--cool:37,99,205;--green:45,150,90;--right:#1a7f37;--wrong:#cf222e}
+@media (prefers-color-scheme:dark){:root{--paper:#0d1117;--card:#131922;--ink:#e6edf3;--faint:#8b949e;--line:#30363d;--none:#1a212a;--warm:235,130,50;--cool:88,145,255;--green:80,190,120;--right:#3fb950;--wrong:#f85149}}
 *{box-sizing:border-box}
 html{scroll-behavior:smooth;scroll-padding-top:1rem}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.6 system-ui,'Segoe UI',Roboto,'Noto Sans','Noto Sans CJK SC','PingFang SC','Microsoft YaHei','DejaVu Sans',sans-serif}
@@ -29,7 +29,7 @@ p{margin:.6rem 0;max-width:46rem}
 figure{margin:1.1rem 0}
 figcaption{color:var(--faint);font-size:.9rem;margin:0 0 .45rem;max-width:46rem;line-height:1.45}
 .scroll{overflow:auto}
-.matrices{display:flex;flex-wrap:wrap;gap:.6rem 1.8rem;align-items:flex-end}
+.matrices{display:flex;flex-wrap:wrap;gap:.6rem 1.8rem;align-items:center}
 .matrix{display:inline-block}
 .matrix .name{font-size:.9rem;margin-bottom:.2rem;text-align:center}
 .matrix table{border-collapse:separate;border-spacing:3px;border:solid var(--ink);border-width:0 1.5px;border-radius:7px;font-variant-numeric:tabular-nums;margin:0 auto}
@@ -50,7 +50,7 @@ table.plain{border-collapse:collapse;font-variant-numeric:tabular-nums}
 .bars i.cool{background:rgb(var(--cool))}
 .flow{display:flex;flex-wrap:wrap;gap:.5rem 0;align-items:stretch}
 .flow div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.45rem .8rem;text-align:center;display:flex;flex-direction:column;justify-content:center}
-.flow div span{color:var(--faint);font-size:.85rem}
+.flow div>span{color:var(--faint);font-size:.85rem}
 .flow i{align-self:center;padding:0 .45rem;color:var(--faint);font-style:normal}
 svg{display:block;max-width:100%;height:auto}
 svg text{font:13px system-ui,'Noto Sans','Noto Sans CJK SC','PingFang SC','Microsoft YaHei',sans-serif;fill:var(--ink)}
@@ -59,8 +59,13 @@ svg .axis{stroke:var(--line)}
 svg .s0{stroke:rgb(var(--cool));fill:rgb(var(--cool))}
 svg .s1{stroke:rgb(var(--warm));fill:rgb(var(--warm))}
 svg path.s0,svg path.s1{fill:none;stroke-width:2.2}
+svg path.s0{stroke-width:5;stroke-opacity:.45}
 svg text.s0,svg text.s1{stroke:none}
-svg .read{fill:none;stroke:rgb(var(--warm));stroke-linecap:butt}
+svg .read{fill:none;stroke:rgb(var(--warm));stroke-opacity:.72;stroke-linecap:butt}
+svg .read:hover{stroke-opacity:1}
+svg .r1{stroke:rgb(var(--cool));stroke-opacity:.5}
+svg .r2{stroke:rgb(var(--green));stroke-opacity:.55}
+sub{font-size:.72em;line-height:0}
 .move,.exercise{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:1rem 1.2rem}
 .move .sides{display:flex;flex-wrap:wrap;gap:1rem 2.2rem;align-items:center}
 .sliders{display:grid;gap:.7rem;flex:1 1 15rem;max-width:22rem}
