@@ -67,6 +67,10 @@ std::optional<Typed> parse(std::string_view given) {
 
 }  // namespace
 
+std::string_view name(Verdict verdict) {
+  return verdict == Verdict::right ? "right" : verdict == Verdict::wrong ? "wrong" : "unreadable";
+}
+
 Verdict check_answer(std::string_view given, const Rational& truth) {
   const std::optional<Typed> typed = parse(given);
   if (!typed) return Verdict::unreadable;

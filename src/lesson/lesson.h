@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "lesson/answer.h"
 #include "lesson/exploration.h"
 #include "lesson/number.h"
 #include "lesson/text.h"
@@ -78,6 +79,13 @@ struct Exercise {
   std::vector<Answer> answers;
   std::vector<LessonText> hints;
   std::vector<LessonText> way;  // the whole solution, line by line
+  // What somebody may type as answers, and what check_answer says: the page, which checks by itself, is compared.
+  struct Check {
+    std::size_t answer = 0;
+    std::string typed;
+    Verdict verdict = Verdict::unreadable;
+  };
+  std::vector<Check> checks = {};
 };
 
 using Block =

@@ -136,6 +136,22 @@ Exercise one_path() {
   return exercise;
 }
 
+// Ways of writing each answer, right and wrong.
+void check_ways_of_typing(Exercise& exercise) {
+  for (std::size_t i = 0; i < exercise.answers.size(); ++i) {
+    const Rational& truth = exercise.answers[i].value;
+    const double number = truth.number();
+    for (const std::string& typed :
+         {truth.text(), fmt::format(" {} ", truth.text()),
+          fmt::format("{}/{}", truth.numerator() * 3, truth.denominator() * 3), fmt::format("{:.1f}", number),
+          fmt::format("{:.2f}", number), fmt::format("{:.6f}", number), fmt::format("{:.2f}", number + 0.01),
+          fmt::format("{:.1f} %", number * 100), fmt::format("{:.0f}%", number * 100), fmt::format("-{}", truth.text()),
+          std::string("1/0"), std::string("two"), std::string("0,25"), std::string(".5"), std::string("1.2345678901"),
+          std::string("")})
+      exercise.checks.push_back({i, typed, check_answer(typed, truth)});
+  }
+}
+
 }  // namespace
 
 Step exercises(const LessonRequest&) {
@@ -144,6 +160,7 @@ Step exercises(const LessonRequest&) {
       LessonText{"Fractions (2/5), decimals (0.4) and percentages (40 %) are understood; round to two places or more.",
                  "可以写分数（2/5）、小数（0.4）或百分数（40 %）；小数至少取两位。"});
   for (Exercise& exercise : std::vector<Exercise>{new_query(), masked_row(), one_path()}) {
+    check_ways_of_typing(exercise);
     Numbers answers{.shape = {std::ssize(exercise.answers)}, .items = {}};
     for (const Exercise::Answer& answer : exercise.answers) answers.items.push_back(exactly(answer.value));
     step.values.emplace_back(exercise.id, std::move(answers));

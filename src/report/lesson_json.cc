@@ -188,6 +188,13 @@ class BlockWriter {
       json_.end_object();
     });
     array("hints", exercise.hints, [&](const LessonText& hint) { write_text(json_, hint); });
+    array("checks", exercise.checks, [&](const Exercise::Check& check) {
+      json_.begin_object();
+      json_.member("answer", static_cast<std::int64_t>(check.answer));
+      json_.member("typed", check.typed);
+      json_.member("verdict", name(check.verdict));
+      json_.end_object();
+    });
     array("way", exercise.way, [&](const LessonText& line) { write_text(json_, line); });
   }
 
