@@ -8,6 +8,7 @@
 #include "destination.h"
 #include "interrupt.h"
 #include "lesson/answer.h"
+#include "report/wrapped_text.h"
 
 namespace regard::cli {
 
@@ -26,7 +27,7 @@ std::optional<std::string> LessonDialogue::line(const std::string& prompt) {
   std::fflush(stdout);
   std::string text;
   for (int c; (c = std::getchar()) != '\n';) {
-    throw_if_interrupted();
+    throw_if_interrupted();  // a signal ends the wait
     if (c == EOF) {
       ended_ = true;
       fmt::print("\n");

@@ -6,8 +6,6 @@
 
 #include "destination.h"
 #include "inputs.h"
-#include "interrupt.h"
-#include "lesson/answer.h"
 #include "lesson_dialogue.h"
 #include "memory.h"
 #include "progress_line.h"
@@ -58,7 +56,7 @@ Language language_of(const Choice& choice) {
 
 // The models that are looked for when none is named, best first.
 std::optional<std::string> model_at_hand() {
-  for (const char* name : {"smollm2"})
+  for (const char* name : {"default", "smollm2"})
     if (const NamedModel* model = find_named_model(name); model != nullptr && is_here(*model)) return name;
   return std::nullopt;
 }

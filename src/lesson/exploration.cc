@@ -6,6 +6,7 @@
 
 #include "kernels/rotary.h"
 #include "lesson/attend.h"
+#include "lesson/learning.h"
 #include "tensor/error.h"
 
 namespace regard {
@@ -19,6 +20,8 @@ void set(SmallHead& head, const Slider::Target& target, double value) {
     head.key_scale = value;
   else if (target.what == "causal")
     head.causal = value != 0;
+  else if (target.what == "rate")
+    head.rate = value;
   else if (target.what == "query_positions")
     head.query_positions.at(place) += value;
   else if (target.what == "key_positions")
@@ -58,7 +61,12 @@ SmallHead moved(const SmallHead& head, const std::vector<Slider>& sliders, const
   return result;
 }
 
-SmallHeadResult run(const SmallHead& head) {
+SmallHeadResult run(const SmallHead& given) {
+  SmallHead head = given;
+  if (head.rate != 0) {
+    head.rate = 0;
+    head = stepped(head, gradients(head, head.target), given.rate);
+  }
   Tensor<float, 2> q = project(to_tensor(head.xq).view(), to_tensor(head.wq).view());
   SmallMatrix wk = head.wk;
   for (double& item : wk.items) item *= head.key_scale;
@@ -70,8 +78,10 @@ SmallHeadResult run(const SmallHead& head) {
   }
   const Attended attended = attend(q.view(), k.view(), v.view(),
                                    {.causal = head.causal, .scale = static_cast<float>(head.scale / head.temperature)});
-  return {to_matrix(one_head(attended.scores)), to_matrix(one_head(attended.weights)),
-          to_matrix(one_head(attended.outputs))};
+  SmallHeadResult result{to_matrix(one_head(attended.scores)), to_matrix(one_head(attended.weights)),
+                         to_matrix(one_head(attended.outputs))};
+  if (!head.target.items.empty()) result.loss = half_squared_distance(result.outputs, head.target);
+  return result;
 }
 
 void check_on_a_grid(Exploration& exploration, int places) {

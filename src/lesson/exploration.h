@@ -4,7 +4,7 @@
 // compared.
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,11 +29,14 @@ struct SmallHead {
   std::vector<double> query_positions, key_positions;
   double scale = 1, temperature = 1, key_scale = 1;  // key_scale multiplies k
   bool causal = false, rotary = false;
+  // Where there is a target, the three matrices take one step of this size towards it first (lesson/learning.h).
+  SmallMatrix target = {};  // [1, E] or empty
+  double rate = 0;
 };
 
 struct Slider {
   // What it sets: "xq", "xk", "xv" with row and column; "query_positions", "key_positions" with a row; "temperature",
-  // "key_scale", "causal". Positions are added to those of the head, everything else is put in its place.
+  // "key_scale", "causal", "rate". Positions are added to those of the head, everything else is put in its place.
   struct Target {
     std::string what;
     std::int64_t row = 0, column = 0;
@@ -46,6 +49,7 @@ struct Slider {
 
 struct SmallHeadResult {
   SmallMatrix scores, weights, outputs;  // [T, S], [T, S], [T, E]
+  std::optional<double> loss = {};       // where there is a target
 };
 
 struct Exploration {

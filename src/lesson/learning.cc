@@ -36,8 +36,10 @@ SmallMatrix less(SmallMatrix a, const SmallMatrix& b, double factor = 1) {
 
 }  // namespace
 
+double half_squared_distance(const SmallMatrix& a, const SmallMatrix& b) { return half_square(less(a, b)); }
+
 double loss_of(const SmallHead& head, const SmallMatrix& target) {
-  return half_square(less(run(head).outputs, target));
+  return half_squared_distance(run(head).outputs, target);
 }
 
 HeadGradients gradients(const SmallHead& head, const SmallMatrix& target) {

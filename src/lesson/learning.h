@@ -17,6 +17,7 @@ struct HeadGradients {
 
 // Weights and output by the engine; what flows back from them in double.
 HeadGradients gradients(const SmallHead& head, const SmallMatrix& target);
+double half_squared_distance(const SmallMatrix& a, const SmallMatrix& b);
 double loss_of(const SmallHead& head, const SmallMatrix& target);
 // Each of the three matrices less rate times its gradient.
 SmallHead stepped(const SmallHead& head, const HeadGradients& gradients, double rate);

@@ -133,6 +133,24 @@ Step one_training_step(const LessonRequest&) {
       fmt::format(
           "用新的矩阵，权重是 {}，输出是 {}，损失从 {} 降到 {}。训练就是把这一步对所有文本的所有行重复很多很多次。",
           weights_after.row_text(0), output_after.row_text(0), loss.decimal(), decimal(loss_after))});
+  Exploration explore{
+      .id = "learning",
+      .caption =
+          {"How large should the step be? A small one learns slowly; one that is too large lands on the other side.",
+           "步子该迈多大？小了学得慢，太大就跨到另一边去了。"},
+      .readers = {"q3"},
+      .keys = numbered("k", 3),
+      .head = small,
+      .sliders = {{.label = {"size of the step", "步长"},
+                   .low = 0,
+                   .high = 4,
+                   .step = 0.125,
+                   .initial = rate.number(),
+                   .targets = {{.what = "rate"}}}},
+      .checks = {}};
+  explore.head.target = to_small_matrix(target);
+  check_on_a_grid(explore, 33);
+  step.blocks.push_back(std::move(explore));
   const auto single = [](const Number& number) { return Numbers{.shape = {}, .items = {number}}; };
   step.values = {{"target", exactly(target)},
                  {"rate", single(exactly(rate))},

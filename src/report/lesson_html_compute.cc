@@ -29,7 +29,22 @@ function moved(explore,settings){
   }));
   return head;
 }
+const less=(a,b,factor=1)=>a.map((row,i)=>row.map((x,j)=>x-factor*b[i][j]));
+const turned=a=>a[0].map((_,j)=>a.map(row=>row[j]));
+const halfSquare=a=>a.flat().reduce((sum,x)=>sum+x*x,0)/2;
+// One step against the gradients of the loss: through the weighted sum, the softmax, the dot product, the projections.
+function learned(head){
+  const {weights,outputs}=run({...head,rate:0}),error=less(outputs,head.target),p=weights[0];
+  const q=times(head.xq,head.wq),k=times(head.xk,head.wk),v=times(head.xv,head.wv);
+  const dWeights=times(error,turned(v))[0],mean=p.reduce((sum,w,j)=>sum+w*dWeights[j],0);
+  const dScores=[p.map((w,j)=>w*(dWeights[j]-mean)*head.scale/head.temperature)];
+  return {...head,rate:0,
+    wq:less(head.wq,times(turned(head.xq),times(dScores,k)),head.rate),
+    wk:less(head.wk,times(turned(head.xk),times(turned(dScores),q)),head.rate),
+    wv:less(head.wv,times(turned(head.xv),times(turned(weights),error)),head.rate)};
+}
 function run(head){
+  if(head.rate)head=learned(head);
   let q=times(head.xq,head.wq),k=times(head.xk,head.wk).map(row=>row.map(x=>x*head.key_scale));
   const v=times(head.xv,head.wv);
   if(head.rotary){q=rotate(q,head.query_positions);k=rotate(k,head.key_positions);}
@@ -40,7 +55,8 @@ function run(head){
     const most=Math.max(...row),powers=row.map(s=>Math.exp(s-most)),sum=powers.reduce((a,b)=>a+b,0);
     return powers.map(p=>p/sum);
   });
-  return {scores,weights,outputs:times(weights,v)};
+  const outputs=times(weights,v);
+  return {scores,weights,outputs,loss:head.target.length?halfSquare(less(outputs,head.target)):null};
 }
 // 'right', 'wrong' or 'unreadable'; fractions in whole numbers, so that 0.4 is 2/5 exactly.
 function checkAnswer(typed,fraction){

@@ -5,7 +5,7 @@ namespace regard {
 const char* const kLessonInteract =
     R"js(// ---- Things to move, and questions ----
 const asNumbers=m=>({shape:[m.length,m[0].length],number:m.map(r=>r.map(x=>Number.isFinite(x)?x:null)),fraction:m.map(r=>r.map(()=>null)),exact:m.map(r=>r.map(()=>null))});
-const words={weights:{en:'weights',zh:'权重'},outputs:{en:'output',zh:'输出'},reset:{en:'Reset',zh:'复位'},check:{en:'Check',zh:'检查'},
+const words={weights:{en:'weights',zh:'权重'},outputs:{en:'output',zh:'输出'},loss:{en:'loss',zh:'损失'},reset:{en:'Reset',zh:'复位'},check:{en:'Check',zh:'检查'},
   hint:{en:'Hint',zh:'提示'},way:{en:'Show the way',zh:'看解法'},all:{en:'All right.',zh:'全对。'},not:{en:'Not yet.',zh:'还不对。'},
   unread:{en:'Write a fraction (2/5), a decimal (0.4) or a percentage.',zh:'请写分数（2/5）、小数（0.4）或百分数。'}};
 function exploration(block){
@@ -15,7 +15,8 @@ function exploration(block){
     view.replaceChildren(reads(block.readers,block.keys,result.weights),
       el('div',{class:'matrices'},
         matrix(both(words.weights),asNumbers(result.weights),block.readers,block.keys),
-        matrix(both(words.outputs),asNumbers(result.outputs),block.readers,[])));
+        matrix(both(words.outputs),asNumbers(result.outputs),block.readers,[]),
+        ...(result.loss===null?[]:[matrix(both(words.loss),asNumbers([[result.loss]]),[],[])])));
   };
   const sliders=el('div',{class:'sliders'});
   block.sliders.forEach((slider,i)=>{

@@ -172,6 +172,7 @@ class BlockWriter {
       write_matrix(json_, "scores", check.result.scores);
       write_matrix(json_, "weights", check.result.weights);
       write_matrix(json_, "outputs", check.result.outputs);
+      json_.member("loss", check.result.loss);
       json_.end_object();
     });
   }
@@ -223,6 +224,8 @@ class BlockWriter {
     json_.member("key_scale", head.key_scale);
     json_.member("causal", head.causal);
     json_.member("rotary", head.rotary);
+    write_matrix(json_, "target", head.target);
+    json_.member("rate", head.rate);
     json_.end_object();
   }
 

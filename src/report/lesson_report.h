@@ -32,7 +32,4 @@ Page lesson_page(const Step& step, const LessonPageOptions& options);
 // The steps there are, for whoever wants to choose.
 Page lesson_contents_page(const LessonPageOptions& options);
 
-// Words at most `width` columns a line, broken between words and between Chinese characters.
-void add_wrapped_text(Page& page, std::string_view text, int width, int indent = 0, Style style = {});
-
 }  // namespace regard

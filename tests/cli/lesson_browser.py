@@ -38,8 +38,8 @@ DRIVE = """<script>
           if(inputs[i].type==='checkbox')inputs[i].checked=value!==0;else inputs[i].value=value;
           tell(inputs[i],'input');
         });
-        const [weights,outputs]=[...figure.querySelectorAll('.matrix')].map(shown);
-        return {weights,outputs,bands:figure.querySelectorAll('svg path.read').length};
+        const [weights,outputs,loss]=[...figure.querySelectorAll('.matrix')].map(shown);
+        return {weights,outputs,loss:loss===undefined?null:loss[0][0],bands:figure.querySelectorAll('svg path.read').length};
       });
       figure.querySelector('.sliders button').click();
       const [weights]=[...figure.querySelectorAll('.matrix')].map(shown);

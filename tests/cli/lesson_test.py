@@ -255,6 +255,10 @@ class Lesson(ProgramTest):
                                ("loss_after", [sum((o - 1) ** 2 for o in output) / 2])):
             for number, truth in zip(flat(self.value("l", name)["number"]), expected, strict=True):
                 self.assertAlmostEqual(number, truth, delta=rounding(2), msg=name)
+        move = next(b for b in self.steps["l"]["blocks"] if b["kind"] == "exploration")
+        losses = {check["settings"][0]: check["loss"] for check in move["checks"]}
+        self.assertEqual(losses[0.5], self.value("l", "loss_after")["number"])
+        self.assertGreater(max(losses.values()), losses[0])  # a step can be too large
         self.assertLess(self.value("l", "loss_after")["number"], self.value("l", "loss")["number"])
 
     @unittest.skipUnless(lesson_browser.browser(), "there is no Chromium here")
@@ -273,6 +277,9 @@ class Lesson(ProgramTest):
                         self.assertAlmostEqual(engine, browser, delta=rounding(max(abs(engine), 1) * (1 + largest)),
                                                msg=(block["id"], check["settings"]))
                         moved += 1
+                self.assertEqual(check["loss"] is None, page["loss"] is None)
+                if check["loss"] is not None:
+                    self.assertAlmostEqual(check["loss"], page["loss"], delta=rounding(max(check["loss"], 1) * (1 + largest)))
                 self.assertGreater(page["bands"], 0)
             self.assertEqual(len(reset["reset"]), len(block["readers"]))
         self.assertGreater(moved, 1000)
