@@ -37,6 +37,7 @@ constexpr std::array<Verb, 14> kVerbs = {{
     {"why", "what an answer depends on: causes beside attention", run_why},
     {"patch", "one run with edits, before and after", run_patch},
     {"sweep", "thousands of what-ifs", run_sweep},
+    {"lesson", "attention from three tokens and fractions up to a real model", run_lesson},
     {"bench", "how fast this machine runs it, beside what it could do", run_bench},
     {"train", "make the small default model again", run_train},
 }};

@@ -21,6 +21,7 @@ int run_map(const Words& words);
 int run_why(const Words& words);
 int run_patch(const Words& words);
 int run_sweep(const Words& words);
+int run_lesson(const Words& words);
 int run_bench(const Words& words);
 int run_train(const Words& words);
 
