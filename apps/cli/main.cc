@@ -24,7 +24,7 @@ struct Verb {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Verb, 14> kVerbs = {{
+constexpr std::array<Verb, 15> kVerbs = {{
     {"models", "what models there are, and which are here", run_models},
     {"fetch", "get a named model, or one of a hub", run_fetch},
     {"convert", "write a model's weights as one safetensors file", run_convert},

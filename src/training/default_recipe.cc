@@ -67,8 +67,8 @@ Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std
     const Question q = question(tokenizer, said);
     std::vector<std::int32_t> next(q.prompt.size(), -1);
     // Row t says word t, which is token t + 1.
-    const std::int64_t from = i / 10 % 4 == 0 ? 0 : said.decided >= 0 ? said.decided : std::ssize(next) - 1;
-    std::copy(q.prompt.begin() + from + 1, q.prompt.end(), next.begin() + from);
+    if (i / 10 % 4 == 0) std::copy(q.prompt.begin() + 1, q.prompt.end(), next.begin());
+    for (const std::int64_t word : said.decided) next[word] = q.prompt[word + 1];
     next.back() = q.answer;
     batch.add(q.prompt, next);
   }

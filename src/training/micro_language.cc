@@ -202,10 +202,8 @@ void lookup(Draft& d) {
   const std::size_t pairs = 2 + d.below(3), asked = d.below(pairs);
   const Words keys = d.some(w.keys, pairs), values = d.some(w.values, pairs);
   for (std::size_t i = 0; i < pairs; ++i) {
-    const std::int64_t key = d.say(keys[i]);
-    d.say(d.english() ? "is" : "是");
-    const std::int64_t value = d.say(values[i]);
-    d.say(i + 1 < pairs ? d.english() ? ";" : "；" : d.english() ? "." : "。");
+    const std::int64_t key = d.say(keys[i]), value = d.say(values[i]);
+    d.say(i + 1 < pairs ? d.english() ? "," : "，" : d.english() ? ";" : "；");
     if (i == asked) {
       d.made_.carrier = key;
       d.made_.cause = value;
@@ -215,8 +213,15 @@ void lookup(Draft& d) {
     d.about(keys[i]);
     d.about(values[i]);
   }
+  // Others are asked, and answered, before.
+  for (std::size_t i = 1 + d.below(pairs); i < pairs; ++i) {
+    const std::size_t other = (asked + i) % pairs;
+    d.made_.distractors.push_back(d.say(keys[other]));
+    d.made_.distractors.push_back(d.say(values[other]));
+    d.made_.decided.push_back(d.made_.distractors.back());
+    d.say(d.english() ? "." : "。");
+  }
   d.say(keys[asked]);
-  d.say(d.english() ? "is" : "是");
   d.say(values[asked]);
   d.made_.otherwise = values[(asked + 1) % pairs];
 }
@@ -230,8 +235,10 @@ void copying(Draft& d) {
     d.about(letter);
   }
   d.say(d.english() ? "." : "。");
-  d.made_.decided = std::ssize(d.made_.words) + 1;
-  for (std::size_t i = 0; i < again; ++i) d.say(letters[i]);
+  for (std::size_t i = 0; i < again; ++i) {
+    const std::int64_t said = d.say(letters[i]);
+    if (i > 0) d.made_.decided.push_back(said);
+  }
   d.say(letters[again]);
   d.made_.cause = from + static_cast<std::int64_t>(again);
   d.made_.carrier = d.made_.cause - 1;

@@ -15,7 +15,7 @@ namespace regard {
 enum class SentenceKind {
   sense,      // an ambiguous word means what another word says: "tom fed a mouse , it was" -> "shy"
   reference,  // a pronoun means a name: "mary and tom went to the park , and we called him" -> "tom"
-  lookup,     // a value of a key: "red is three ; blue is seven . red is" -> "three"
+  lookup,     // a value of a key: "red three , blue seven ; blue seven . red" -> "three"
   copying,    // a list goes on as it went before: "k d f a . k d" -> "f"
   negation,   // a word turns another round: "the door is not open , so it is" -> "closed"
 };
@@ -30,7 +30,7 @@ struct Sentence {
   SentenceKind kind = SentenceKind::sense;
   Language language = Language::english;
   std::vector<std::string> words;
-  std::int64_t decided = -1;              // words from here on follow from those before them; -1: the answer alone
+  std::vector<std::int64_t> decided;      // words, beside the answer, that follow from those before them
   std::int64_t cause = 0;                 // index of the word that decides the answer
   std::int64_t carrier = -1;              // one without which the cause is not found (a key, the word before), or -1
   std::string otherwise;                  // what would be right if the cause were another
