@@ -249,8 +249,11 @@ void WeighAndDifferentiate(const ChunkDesk& desk, const BackwardPanel& mine, int
   const std::int64_t first = desk.block_first + from;
   const bool hidden = CountVisible(desk.sequence, first, to - from) != to - from;
   BiasAndMask<kVectors>(*desk.lanes, mine.panel, first, to - from, hidden, scores);
+  const bool drops = desk.problem.dropout.probability > 0;
+  if (drops) Drop<kVectors>(*desk.lanes, mine.panel, first, to - from, mine.change + from * kWidth);
   Differentiate<kVectors>(mine, from, to, desk.problem.softcap > 0, desk.scale,
                           desk.call.gradients.d_bias.data != nullptr);
+  if (drops) Drop<kVectors>(*desk.lanes, mine.panel, first, to - from, scores);
   for (float* each : {mine.weight, mine.change, mine.slope}) {
     if (each == nullptr) continue;
     std::fill_n(each, from * kWidth, -0.0f);

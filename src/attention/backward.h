@@ -2,11 +2,12 @@
 // Gradients of attention. With P the weights, o the output, g = d_out, and everything of one row and head:
 //
 //   delta = sum_e g[e] o[e] - d_log_sum_exp
-//   dS[j] = P[j] (sum_e g[e] v[j, e] - delta)                                    the gradient of the masked score
+//   dS[j] = P[j] (f[j] sum_e g[e] v[j, e] - delta)                               the gradient of the masked score
 //   dZ[j] = dS[j] (1 - (capped[j] / softcap)^2) scale                             of the product of query and key
-//   d_q = sum_j dZ[j] k[j]      d_k[j] = sum dZ[j] q      d_v[j] = sum P[j] g     over the rows and heads that read j
-//   d_bias = dS      d_sink = sum over rows of -P_sink delta
+//   d_q = sum_j dZ[j] k[j]      d_k[j] = sum dZ[j] q      d_v[j] = sum f[j] P[j] g     over the rows and heads that
+//   read j d_bias = dS      d_sink = sum over rows of -P_sink delta
 //
+// f is dropout's factor, 0 or 1 / (1 - probability); without dropout 1.
 // (FlashAttention-2, Dao 2023, section 3.1; softcap, bias and sink by the chain rule.) P is computed again from the
 // scores; nothing of size S x S is stored. A masked edge contributes nothing, not even 0 x NaN, and a row that saw
 // nothing has gradients of exactly 0.

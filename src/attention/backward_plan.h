@@ -10,8 +10,8 @@
 
 namespace regard {
 
-// Keys of one task: 4 key blocks, or an eighth of the sequence if that is more. Each task has its own sums of d_q, which
-// are added in the order of the chunks: memory for 8 times d_q at most.
+// Keys of one task: 4 key blocks, or an eighth of the sequence if that is more. Each task has its own sums of d_q,
+// which are added in the order of the chunks: memory for 8 times d_q at most.
 constexpr std::int64_t chunk_keys(std::int64_t length) {
   return std::max<std::int64_t>(4, (length + 8 * kKeyBlock - 1) / (8 * kKeyBlock)) * kKeyBlock;
 }

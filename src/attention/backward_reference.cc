@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "attention/dropout.h"
 #include "attention/reference.h"
 
 namespace regard {
@@ -30,10 +31,11 @@ ReferenceGradients reference_gradients(const Problem& problem, View<const float,
       std::vector<double> d_weight(sequence.length, 0.0);
       for (std::int64_t j = 0; j < sequence.length; ++j) {
         const double weight = forward.weight(r, h, j);
-        if (weight == 0) continue;
+        const double factor = dropout_factor(problem, r, static_cast<std::int32_t>(h), j);
+        if (weight == 0 || factor == 0) continue;
         for (std::int64_t e = 0; e < value_channels; ++e) {
-          d_weight[j] += double{d_out(r, h, e)} * reference_element(sequence.v, j, g, e);
-          result.d_v[of](j, g, e) += weight * double{d_out(r, h, e)};
+          d_weight[j] += factor * double{d_out(r, h, e)} * reference_element(sequence.v, j, g, e);
+          result.d_v[of](j, g, e) += factor * weight * double{d_out(r, h, e)};
         }
         delta += weight * d_weight[j];
       }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <vector>
 
+#include "attention/dropout-inl.h"
 #include "attention/key_block-inl.h"
 #include "attention/state-inl.h"
 #include "kernels/turn-inl.h"
@@ -162,6 +163,9 @@ template <int kVectors>
 HWY_NOINLINE void MarkMasked(Desk& desk, std::size_t index, int from, int to) {
   PanelScores<kVectors>(desk, index, from, to);
   Exponentiate<kVectors, true>(to - from, desk.s);
+  if (desk.problem.dropout.probability > 0) {
+    Drop<kVectors>(desk.lanes, desk.panels[index], desk.first + from, to - from, desk.s);
+  }
 }
 
 template <int kVectors>
@@ -201,6 +205,9 @@ void AttendPanel(Desk& desk, std::size_t index, const State& state) {
   if (from >= to) return;
   PanelScores<kVectors>(desk, index, from, to);
   const Normaliser<kVectors> seen = Exponentiate<kVectors, false>(to - from, desk.s);
+  if (HWY_UNLIKELY(desk.problem.dropout.probability > 0)) {
+    Drop<kVectors>(desk.lanes, desk.panels[index], desk.first + from, to - from, desk.s);
+  }
 #pragma GCC unroll 3
   for (int j = 0; j < kVectors; ++j) {
     const int at = j * kLanes;

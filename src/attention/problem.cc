@@ -139,6 +139,9 @@ void validate(const Problem& problem) {
   check_bias(problem, longest);
   if (problem.scale && !std::isfinite(*problem.scale)) refuse(fmt::format("scale is {}", *problem.scale));
   if (!(problem.softcap >= 0) || !std::isfinite(problem.softcap)) refuse(fmt::format("softcap is {}", problem.softcap));
+  if (!(problem.dropout.probability >= 0 && problem.dropout.probability <= 1)) {
+    refuse(fmt::format("the probability of dropout is {}", problem.dropout.probability), "0 to 1 are possible");
+  }
   if (!problem.sinks.empty() && std::ssize(problem.sinks) != heads) {
     refuse(fmt::format("q has {} heads but sinks has {}", heads, problem.sinks.size()));
   }

@@ -76,6 +76,15 @@ struct Mask {
   bool bias_by_position = false;
 };
 
+// Dropout of the weights, for training: after the softmax each is 0 with this probability, else divided by 1 -
+// probability. Which ones: a hash of (seed, index of the sequence, query head, position of the row, key), the same in
+// forward and backward (attention/dropout.h). Softmax and log-sum-exp know nothing of it, and readers get the weights
+// before it. A dropped edge adds nothing to the output, not even 0 x NaN.
+struct Dropout {
+  float probability = 0;  // 0: none; up to and with 1, which leaves outputs of 0
+  std::uint64_t seed = 0;
+};
+
 struct Problem {
   View<const float, 3> q;          // [rows, H, D], any strides
   std::span<const QueryRow> rows;  // [rows]
@@ -86,6 +95,7 @@ struct Problem {
   std::optional<float> scale;    // default 1 / sqrt(D); 0 and negative numbers are values
   float softcap = 0;             // > 0: cap * tanh(score / cap)
   std::span<const float> sinks;  // [H] or empty
+  Dropout dropout;
 };
 
 // What a row's softmax was made with: weight = exp(score - max) / sum, log-sum-exp = max + log(sum). `sum` includes the

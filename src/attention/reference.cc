@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "attention/dropout.h"
 #include "tensor/half.h"
 
 namespace regard {
@@ -86,8 +87,10 @@ ReferenceAttention reference_attention(const Problem& problem) {
         if (s[j] == kMasked) continue;  // adds nothing, not even 0 x NaN
         const double weight = std::exp(s[j] - max) / sum;
         result.weight(r, h, j) = weight;
+        const double factor = dropout_factor(problem, r, static_cast<std::int32_t>(h), j);
+        if (factor == 0) continue;
         for (std::int64_t e = 0; e < problem.value_channels; ++e) {
-          result.out(r, h, e) += weight * reference_element(sequence.v, j, h / (heads / problem.kv_heads), e);
+          result.out(r, h, e) += factor * weight * reference_element(sequence.v, j, h / (heads / problem.kv_heads), e);
         }
       }
     }

@@ -9,7 +9,7 @@ namespace regard {
 struct ReferenceAttention {
   Tensor<double, 3> out;          // [rows, H, E]
   Tensor<double, 2> log_sum_exp;  // [rows, H]; -inf for a row that saw nothing
-  Tensor<double, 3> weight;       // [rows, H, longest S], 0 where masked
+  Tensor<double, 3> weight;       // [rows, H, longest S], 0 where masked; before dropout
   Tensor<double, 2> sink;         // [rows, H]: the sink's share
 };
 

@@ -85,7 +85,7 @@ TEST(BackwardReference, IsTheDerivative) {
   check_all(made);
 }
 
-TEST(BackwardReference, IsTheDerivativeWithMasksSoftcapAndSinks) {
+TEST(BackwardReference, IsTheDerivativeWithMasksSoftcapSinksAndDropout) {
   TestProblem made(small());
   made.problem.mask.causal = true;
   made.problem.mask.window_left = 3;
@@ -93,6 +93,7 @@ TEST(BackwardReference, IsTheDerivativeWithMasksSoftcapAndSinks) {
   made.problem.scale = -0.7f;
   made.sinks({0.3f, -1.0f, 0.0f, 2.0f});
   made.visible(0, {1, 1, 0, 1, 1});
+  made.problem.dropout = {0.3f, 4};
   made.edges({{0, 0, 0, 2, 0.5f}, {1, 2, 1, 4, -kInfinity}});
   check_all(made);
 }

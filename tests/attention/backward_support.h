@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attention/backward.h"
+#include "attention/dropout.h"
 #include "attention/support.h"
 
 namespace regard::test {
@@ -138,7 +139,8 @@ inline Grads plain_gradients(const TestProblem& made, const Incoming& in, const 
       for (const std::int64_t j : order(sequence.length)) {
         if (truth.weight(r, h, j) == 0) continue;
         s[j] /= sum;
-        for (const std::int64_t e : order(value_channels)) out[e] += s[j] * stored(sequence.v, j, g, e);
+        const float factor = dropout_factor(problem, r, static_cast<std::int32_t>(h), j);
+        for (const std::int64_t e : order(value_channels)) out[e] += factor * s[j] * stored(sequence.v, j, g, e);
       }
       float delta = 0;
       for (const std::int64_t e : order(value_channels)) {
@@ -149,11 +151,12 @@ inline Grads plain_gradients(const TestProblem& made, const Incoming& in, const 
       for (const std::int64_t j : order(sequence.length)) {
         if (truth.weight(r, h, j) == 0) continue;
         float d_weight = 0;
+        const float factor = dropout_factor(problem, r, static_cast<std::int32_t>(h), j);
         for (const std::int64_t e : order(value_channels)) {
           d_weight += in.d_out(r, h, e) * stored(sequence.v, j, g, e);
-          grads.d_v[of](j, g, e) += s[j] * in.d_out(r, h, e);
+          grads.d_v[of](j, g, e) += factor * s[j] * in.d_out(r, h, e);
         }
-        d_score(r, h, j) = s[j] * (d_weight - delta);
+        d_score(r, h, j) = s[j] * (factor * d_weight - delta);
         const float d_product = d_score(r, h, j) * (1 - tanh[j] * tanh[j]) * scale;
         for (const std::int64_t d : order(channels)) {
           grads.d_q(r, h, d) += d_product * stored(sequence.k, j, g, d);

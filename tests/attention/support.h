@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "attention/dropout.h"
 #include "attention/forward.h"
 #include "attention/problem.h"
 #include "attention/read.h"
@@ -279,8 +280,9 @@ inline Errors plain_errors(const Problem& problem, const ReferenceAttention& tru
         const float weight = s[j] / sum;
         errors.weight = std::max(errors.weight, std::abs(weight - truth.weight(r, h, j)));
         books += weight;
-        if (s[j] == 0) continue;
-        for (std::int64_t e = 0; e < problem.value_channels; ++e) out[e] += weight * stored(sequence.v, j, g, e);
+        const float factor = dropout_factor(problem, r, static_cast<std::int32_t>(h), j);
+        if (s[j] == 0 || factor == 0) continue;
+        for (std::int64_t e = 0; e < problem.value_channels; ++e) out[e] += factor * weight * stored(sequence.v, j, g, e);
       }
       for (std::int64_t e = 0; e < problem.value_channels; ++e) {
         errors.out = std::max(errors.out, std::abs(out[e] - truth.out(r, h, e)));
