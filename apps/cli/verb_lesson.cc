@@ -26,7 +26,7 @@ struct Choice {
   Options options;
   std::vector<std::string> steps;
   std::optional<std::string> language;
-  bool ask = false;
+  bool ask = false, whole = false;
 };
 
 bool parse(Choice& choice, const Words& words) {
@@ -42,6 +42,7 @@ bool parse(Choice& choice, const Words& words) {
   arguments.texts("--step", choice.steps, "a..l", "this step only (may be repeated)");
   arguments.text("--language", choice.language, "en|zh", "English or Chinese (default: en; the page holds both)");
   arguments.flag("--ask", choice.ask, "step by step with questions, also where standard input is no terminal");
+  arguments.flag("--whole", choice.whole, "all at once, also in a terminal");
   options.declare_output(arguments, {".json", ".html"});
   options.declare_machine(arguments);
   return options.parse(arguments, words);
@@ -73,6 +74,8 @@ int run_lesson(const Words& words) {
   Choice choice;
   if (!parse(choice, words)) return kDone;
   const Options& options = choice.options;
+  if (choice.ask && choice.whole)
+    throw Error(ErrorCode::usage, "step by step or all at once, --ask and --whole", "give one of them");
   const Language language = language_of(choice);
   const std::vector<std::pair<std::string, LessonText>> contents = lesson_contents();
   for (const std::string& id : choice.steps)
@@ -111,7 +114,7 @@ int run_lesson(const Words& words) {
   };
 
   const bool prints = !options.json && options.outputs.empty();
-  if (prints && (choice.ask || (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))) {
+  if (prints && !choice.whole && (choice.ask || (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))) {
     LessonDialogue dialogue(options, language);
     std::vector<std::string> steps = choice.steps;
     if (steps.empty())
