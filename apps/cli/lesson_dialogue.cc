@@ -11,14 +11,19 @@
 #include "report/wrapped_text.h"
 
 namespace regard::cli {
+namespace {
+
+constexpr int kAnswerIndent = 2;
+
+}  // namespace
 
 const char* LessonDialogue::say(const char* english, const char* chinese) const {
   return language_ == Language::chinese ? chinese : english;
 }
 
-void LessonDialogue::print(const std::string& text) {
+void LessonDialogue::print(const std::string& text, int indent) {
   Page page;
-  add_wrapped_text(page, text, std::min(options_.terminal().columns, 92));
+  add_wrapped_text(page, text, std::min(options_.terminal().columns, 92) - indent, indent);
   print_page(page, options_.terminal());
 }
 
@@ -55,7 +60,7 @@ void LessonDialogue::ask(const Exercise& exercise) {
   print(say("(h: a hint, s: show the way, Enter: leave it)", "（h：提示；s：看解法；回车：跳过）"));
   std::size_t hints = 0;
   const auto show_way = [&] {
-    for (const LessonText& text : exercise.way) print("  " + text.in(language_));
+    for (const LessonText& text : exercise.way) print(text.in(language_), kAnswerIndent);
   };
   for (const Exercise::Answer& answer : exercise.answers) {
     for (;;) {
@@ -64,18 +69,19 @@ void LessonDialogue::ask(const Exercise& exercise) {
       if (*typed == "s") return show_way();
       if (*typed == "h") {
         if (!exercise.hints.empty())
-          print("  " + exercise.hints[std::min(hints++, exercise.hints.size() - 1)].in(language_));
+          print(exercise.hints[std::min(hints++, exercise.hints.size() - 1)].in(language_), kAnswerIndent);
         continue;
       }
       const Verdict verdict = check_answer(*typed, answer.value);
       if (verdict == Verdict::right) {
-        print(fmt::format("  {} {}", say("Right:", "对："), exactly(answer.value).both()));
+        print(say("Right: ", "对：") + exactly(answer.value).both(), kAnswerIndent);
         break;
       }
       print(verdict == Verdict::wrong
-                ? say("  Not yet. Try again, or h for a hint.", "  还不对。再试一次，或输入 h 看提示。")
-                : say("  Write a fraction (2/5), a decimal (0.4) or a percentage (40 %).",
-                      "  请写分数（2/5）、小数（0.4）或百分数（40 %）。"));
+                ? say("Not yet. Try again, or h for a hint.", "还不对。再试一次，或输入 h 看提示。")
+                : say("Write a fraction (2/5), a decimal (0.4) or a percentage (40 %).",
+                      "请写分数（2/5）、小数（0.4）或百分数（40 %）。"),
+            kAnswerIndent);
     }
   }
   print(say("All right. The way:", "全对。解法："));

@@ -22,7 +22,7 @@ class LessonDialogue {
   void show(const Step& step);
   void ask(const Exercise& exercise);
   const char* say(const char* english, const char* chinese) const;
-  void print(const std::string& text);
+  void print(const std::string& text, int indent = 0);
   std::optional<std::string> line(const std::string& prompt);  // nothing: the input has ended
 
   const Options& options_;

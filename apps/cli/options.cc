@@ -37,6 +37,10 @@ void Options::declare_optional_model(Arguments& arguments) {
 
 void Options::declare_text(Arguments& arguments) {
   takes_text_ = true;
+  declare_optional_text(arguments);
+}
+
+void Options::declare_optional_text(Arguments& arguments) {
   arguments.text("-p,--prompt", prompt, "TEXT", "the text");
   arguments.text("-f,--file", file, "FILE", "the text of a file, byte for byte; - is standard input");
   arguments.text("--ids", ids, "1,2,3", "token ids, taken as they are");
@@ -63,13 +67,11 @@ bool Options::parse(Arguments& arguments, const std::vector<std::string>& words)
     return false;
   }
   if (takes_model_) model_name();
-  if (takes_text_) {
-    const int given = prompt.has_value() + file.has_value() + ids.has_value();
-    if (given == 0)
-      throw Error(ErrorCode::usage, "no text to read",
-                  "give -p TEXT, -f FILE (-f - reads standard input) or --ids 1,2,3");
-    if (given > 1) throw Error(ErrorCode::usage, "more than one text to read", "give one of -p, -f and --ids");
-  }
+  const int given = prompt.has_value() + file.has_value() + ids.has_value();
+  if (takes_text_ && given == 0)
+    throw Error(ErrorCode::usage, "no text to read",
+                "give -p TEXT, -f FILE (-f - reads standard input) or --ids 1,2,3");
+  if (given > 1) throw Error(ErrorCode::usage, "more than one text to read", "give one of -p, -f and --ids");
   for (const std::string& output : outputs) {
     const std::string extension = std::filesystem::path(output).extension().string();
     if (std::find(extensions_.begin(), extensions_.end(), extension) == extensions_.end())

@@ -23,6 +23,7 @@ struct Options {
   void declare_model(Arguments& arguments);
   void declare_optional_model(Arguments& arguments);
   void declare_text(Arguments& arguments);
+  void declare_optional_text(Arguments& arguments);
   // `extensions`: what -o can write for this verb, {".json", ".csv"}; empty: no -o.
   void declare_output(Arguments& arguments, std::vector<std::string> extensions);
   void declare_machine(Arguments& arguments);  // --threads, --target, --quiet, --no-color

@@ -26,7 +26,7 @@ struct Choice {
   Options options;
   std::vector<std::string> steps;
   std::optional<std::string> language;
-  bool ask = false;
+  bool ask = false, whole = false;
 };
 
 bool parse(Choice& choice, const Words& words) {
@@ -38,10 +38,11 @@ bool parse(Choice& choice, const Words& words) {
                       "regard lesson -o lesson.html");
   Options& options = choice.options;
   arguments.positional("MODEL", options.model, "what the last steps look into (default: smollm2, if it is here)");
-  arguments.text("-p,--prompt", options.prompt, "TEXT", "the text that this model reads");
+  options.declare_optional_text(arguments);
   arguments.texts("--step", choice.steps, "a..l", "this step only (may be repeated)");
   arguments.text("--language", choice.language, "en|zh", "English or Chinese (default: en; the page holds both)");
   arguments.flag("--ask", choice.ask, "step by step with questions, also where standard input is no terminal");
+  arguments.flag("--whole", choice.whole, "all at once, also in a terminal");
   options.declare_output(arguments, {".json", ".html"});
   options.declare_machine(arguments);
   return options.parse(arguments, words);
@@ -73,6 +74,8 @@ int run_lesson(const Words& words) {
   Choice choice;
   if (!parse(choice, words)) return kDone;
   const Options& options = choice.options;
+  if (choice.ask && choice.whole)
+    throw Error(ErrorCode::usage, "step by step or all at once, --ask and --whole", "give one of them");
   const Language language = language_of(choice);
   const std::vector<std::pair<std::string, LessonText>> contents = lesson_contents();
   for (const std::string& id : choice.steps)
@@ -80,6 +83,7 @@ int run_lesson(const Words& words) {
       throw Error(ErrorCode::usage, fmt::format("the lesson has no step \"{}\", --step", id),
                   fmt::format("its steps are {} to {}", contents.front().first, contents.back().first));
 
+  const bool given = options.prompt || options.file || options.ids;
   std::optional<Model> model;
   LessonReport report;
   ProgressLine progress(options.shows_progress());
@@ -92,14 +96,14 @@ int run_lesson(const Words& words) {
     model.emplace(load_model(path));
     require_one_text(*model, "the lesson is about a model of one text");
     Options text = options;
-    if (!text.prompt) text.prompt = kText;
+    if (!given) text.prompt = kText;
     const std::vector<std::int32_t> ids = prompt_ids(text, model->tokenizer());
     check_length(ids, model->config());
     report.model = summary(*name, model->config(), path);
     report.tokens = token_pieces(model->tokenizer(), ids);
     request.model = LessonModel{.name = *name, .model = &*model, .ids = ids};
-  } else if (options.prompt) {
-    throw Error(ErrorCode::usage, "a text, but no model to read it, -p", "name a model: regard lesson MODEL -p TEXT");
+  } else if (given) {
+    throw Error(ErrorCode::usage, "a text, but no model to read it", "name a model: regard lesson MODEL -p TEXT");
   }
   const auto make = [&](const std::vector<std::string>& steps) {
     request.steps = steps;
@@ -110,7 +114,7 @@ int run_lesson(const Words& words) {
   };
 
   const bool prints = !options.json && options.outputs.empty();
-  if (prints && (choice.ask || (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))) {
+  if (prints && !choice.whole && (choice.ask || (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))) {
     LessonDialogue dialogue(options, language);
     std::vector<std::string> steps = choice.steps;
     if (steps.empty())

@@ -170,7 +170,7 @@ void add_cache(Step& step) {
                   {"pairs, with the cache", "对数：用缓存"},
                   {"multiplications, all again", "乘法：每次重算"},
                   {"with the cache", "乘法：用缓存"},
-                  {"times fewer", "少到几分之一"}},
+                  {"times fewer", "相差倍数"}},
       .rows = {}};
   Numbers counted{.shape = {3, 4}, .items = {}}, lengths{.shape = {3}, .items = {}};
   for (const std::int64_t n : {std::int64_t{3}, std::int64_t{10}, std::int64_t{100}}) {

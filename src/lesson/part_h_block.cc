@@ -66,7 +66,7 @@ void add_reads(Step& step, const LessonModel& real, std::int64_t l) {
   for (std::int64_t s = 0; s < tokens; ++s) labels.push_back(token_text(real, s));
   std::vector<double> all;
   for (std::int64_t h = 0; h < heads; ++h) {
-    names.push_back(fmt::format("head {}", h));
+    names.push_back(fmt::format("h{}", h));
     for (std::int64_t s = 0; s < tokens; ++s) all.push_back(read(0, h, 0, s));
   }
   const Numbers weights = numbers(all, {heads, tokens});

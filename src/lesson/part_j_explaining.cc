@@ -49,9 +49,9 @@ void add_equal_values(Step& step) {
   step.blocks.push_back(MatrixRow{
       .caption = {"Different weights, the same output", "权重不同，输出相同"},
       .matrices = {
-          {.name = {"weights", "权重"}, .numbers = weights, .rows = numbered("head ", 2), .columns = numbered("k", 2)},
+          {.name = {"weights", "权重"}, .numbers = weights, .rows = numbered("h", 2), .columns = numbered("k", 2)},
           {.name = {"values", "值"}, .numbers = exactly(values), .rows = numbered("v", 2), .columns = {}},
-          {.name = {"outputs", "输出"}, .numbers = outputs, .rows = numbered("head ", 2), .columns = {}}}});
+          {.name = {"outputs", "输出"}, .numbers = outputs, .rows = numbered("h", 2), .columns = {}}}});
   head.xq(0, 0) = 0;
   Exploration explore{
       .id = "equal_values",

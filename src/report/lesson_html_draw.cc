@@ -107,6 +107,10 @@ function lines(block){
     if(!shown.length)return;
     picture.append(el('path',{class:'s'+s%2,d:'M'+shown.map(p=>p.map(z=>z.toFixed(1)).join(' ')).join('L')}));
     shown.forEach((p,i)=>picture.append(el('circle',{class:'s'+s%2,cx:p[0],cy:p[1],r:3.2},el('title',{},`${decimal(series.x[i],6)}: ${decimal(series.y[i])}`))));
+    if(shown.at(-1)[0]<W-R-1){  // where others go on, its name stands before its end
+      picture.append(...svgBoth(series.name,{class:'s'+s%2,x:shown.at(-1)[0]-10,y:Math.max(shown.at(-1)[1]-4,13),'text-anchor':'end'}));
+      return;
+    }
     let end=shown.at(-1)[1]+4;
     const way=end<40?17:-17;
     while(ends.some(e=>Math.abs(e-end)<16))end+=way;

@@ -54,9 +54,9 @@ class PageWriter {
       height = std::max(height, headings.back().size());
     }
     const auto put = [&](const auto& cell_of, std::size_t count, Style style) {
-      Line& line = page_.add_line(" ");
-      for (std::size_t i = 0; i < count; ++i)
-        line.push_back(piece(" " + padded(cell_of(i), widths[i], i > 0) + " ", style));
+      std::string line = " ";
+      for (std::size_t i = 0; i < count; ++i) line += " " + padded(cell_of(i), widths[i], i > 0) + " ";
+      page_.add_line(line.substr(0, line.find_last_not_of(' ') + 1), style);
     };
     for (std::size_t y = 0; y < height; ++y)
       put(
@@ -96,7 +96,7 @@ class PageWriter {
             left -= columns(drawn[i][y]);
             for (Piece& one : drawn[i][y]) line.push_back(std::move(one));
           }
-          line.push_back(piece(std::string(static_cast<std::size_t>(left), ' ')));
+          if (i + 1 < drawn.size()) line.push_back(piece(std::string(static_cast<std::size_t>(left), ' ')));
         }
       }
       page_.add_line();

@@ -334,7 +334,7 @@ class Lesson(ProgramTest):
 
     def test_usage(self):
         self.assert_refused(2, [(["lesson", "--step", "z"], '"z"'), (["lesson", "--language", "fr"], '"fr"'),
-                                (["lesson", "-p", "x"], "no model"), (["lesson", "-o", "l.svg"], ".html")])
+                                (["lesson", "-p", "x"], "no model"), (["lesson", "--ask", "--whole"], "--whole"), (["lesson", "-o", "l.svg"], ".html")])
         self.assert_refused(1, [(["lesson", "nothing.gguf", "--step", "a"], "nothing.gguf")])
 
 
