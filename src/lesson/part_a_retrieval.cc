@@ -42,13 +42,13 @@ void add_three_scores(Step& step) {
       "表示，就是分数。"
       "分数再变成权重：先取指数，使它们都为正；再除以总和，使它们加起来等于 1。这就是 softmax。"});
   step.blocks.push_back(BarChart{
-      .caption = {fmt::format(
-                      "Scores 3, 1 and 0 become the weights {}, {} and {} (rounded; together they are 1). Twice the "
-                      "difference in score is not twice the weight.",
-                      rounded(0), rounded(1), rounded(2)),
-                  fmt::format(
-                      "分数 3、1、0 变成权重 {}、{}、{}（四舍五入，合起来是 1）。分数差一倍，权重并不只差一倍。",
-                      rounded(0), rounded(1), rounded(2))},
+      .caption =
+          {fmt::format("Scores 3, 1 and 0 become the weights {}, {} and {} (rounded; together they are 1). One more "
+                       "point of score multiplies a weight by e = {} beside the others.",
+                       rounded(0), rounded(1), rounded(2), decimal(std::exp(1))),
+           fmt::format(
+               "分数 3、1、0 变成权重 {}、{}、{}（四舍五入，合起来是 1）。分数每多 1，这个权重相对其他就乘以 e = {}。",
+               rounded(0), rounded(1), rounded(2), decimal(std::exp(1)))},
       .labels = numbered("k", 3),
       .series = {{{"score", "分数"}, exactly(scores)}, {{"weight", "权重"}, weights}}});
   Exploration explore{
