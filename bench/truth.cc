@@ -15,6 +15,11 @@ namespace {
 
 using Scores = std::vector<double>;
 
+// What the answer loses by changes of the metric.
+Scores losses(Scores changes) {
+  for (double& change : changes) change = -change;
+  return changes;
+}
 Scores sizes(Scores values) {
   for (double& value : values) value = std::fabs(value);
   return values;
@@ -56,19 +61,22 @@ Scores zero_values(const Model& model, const std::vector<std::int32_t>& ids, con
 
 std::vector<TruthMethod> truth_methods() {
   return {
-      {"hide_from_all", "exact: from all", "`why`: the change of the metric when no later row may read the position"},
-      {"hide_from_last", "exact: from last", "`why`: the change when the last row may not read it"},
+      {"hide_from_all", "exact: from all", "`why`: what the metric loses when no later row may read the position"},
+      {"hide_from_all_size", "exact: from all, size",
+       "the size of that change, whatever its sign: the order of `why`'s page"},
+      {"hide_from_last", "exact: from last", "`why`: what it loses when the last row may not read it"},
       {"values_only", "exact: values only",
-       "the change when its values are 0 in all layers (`zero v key=S`), its keys as they were"},
+       "what it loses when its values are 0 in all layers (`zero v key=S`), its keys as they were"},
       {"attention_mean", "attention, mean", "the last row's weight on it, mean over layers and heads"},
       {"attention_max", "attention, max", "the last row's weight on it, the largest of all layers and heads"},
       {"attention_last_layer", "attention, last", "the last row's weight on it in the last layer, mean over heads"},
       {"rollout", "rollout", "attention rollout of the last row (Abnar & Zuidema 2020)"},
       {"norm_weighted", "norm-weighted",
        "the length of what it adds to the last row through all heads of a layer, mean over layers (Kobayashi 2020)"},
-      {"gradient_x_input", "gradient x input", "the gradient of the metric times the embedding"},
+      {"gradient_x_input", "gradient x input", "the gradient of the metric times the embedding, its size"},
+      {"gradient_x_input_signed", "gradient x in., signed", "the gradient of the metric times the embedding"},
       {"attribution_patching", "attribution patching",
-       "hide from all, to first order in what the heads hold, the softmax taken exactly (AtP*, Kramar 2024)"},
+       "exact: from all, to first order in what the heads hold, the softmax taken exactly (AtP*, Kramar 2024)"},
       {"random", "random order", "what a random order is expected to reach"}};
 }
 
@@ -89,16 +97,18 @@ std::vector<Scores> truth_scores(const Model& model, const Question& question) {
         most[s] = std::max(most[s], weight);
         if (l == c.layers - 1) last[s] += weight / static_cast<double>(c.heads);
       }
-  return {sizes(result.hide_from_all),
-          sizes(result.hide_from_last),
-          sizes(zero_values(model, question.prompt, metric)),
+  return {losses(result.hide_from_all),
+          sizes(result.hide_from_all),
+          losses(result.hide_from_last),
+          losses(zero_values(model, question.prompt, metric)),
           result.attention,
           most,
           last,
           result.rollout,
           result.norm_weighted,
           sizes(gradients.gradient_x_input),
-          sizes(gradients.hidden)};
+          gradients.gradient_x_input,
+          losses(gradients.hidden)};
 }
 
 TruthScore truth_score(std::span<const double> scores, std::int64_t cause, std::int64_t carrier) {

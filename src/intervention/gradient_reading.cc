@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "attention/forward.h"
 #include "attention/read.h"
 #include "kernels/softmax.h"
 #include "model/forward.h"
@@ -48,32 +49,6 @@ Tensor<float, 2> gradient_of_logits(const Metric& metric, std::span<const float>
   return d;
 }
 
-// What one row of one head, of weights `p` on keys whose values have products `a` with d_z, holds less without each
-// key: out[s] = <d_z, z' - z>. Sums of what stands before and behind a key, so that nothing cancels where p is near 1.
-void without_each(std::span<const double> p, std::span<const double> a, double sink_share, std::span<double> out) {
-  const std::int64_t S = std::ssize(p);
-  double weight = sink_share, value = 0;  // before s
-  for (std::int64_t s = 0; s < S; ++s) {
-    out[s] = value;
-    value += p[s] * a[s];
-  }
-  const double held = value;
-  std::vector<double> before(p.size());
-  for (std::int64_t s = 0; s < S; ++s) {
-    before[s] = weight;
-    weight += p[s];
-  }
-  double weight_behind = 0, value_behind = 0;
-  const double z = weight > 0 ? held / weight : 0;
-  for (std::int64_t s = S - 1; s >= 0; --s) {
-    const double rest = before[s] + weight_behind;
-    const double without = rest > 0 ? (out[s] + value_behind) / rest : 0;
-    out[s] = p[s] > 0 ? without - z : 0;
-    weight_behind += p[s];
-    value_behind += p[s] * a[s];
-  }
-}
-
 }  // namespace
 
 bool has_gradient(MetricKind kind) {
@@ -81,40 +56,58 @@ bool has_gradient(MetricKind kind) {
          kind == MetricKind::diff;
 }
 
+// Of keys that are more than half of what a row reads, of which it has one at most, (z - p v) / (1 - p) would be what
+// rounding left of z; such a row reads again without the key.
 void add_hidden_key_effects(const Problem& problem, View<const RowSoftmax, 2> softmax, View<const float, 3> d_z,
                             std::span<double> effects) {
   const std::int64_t R = std::ssize(problem.rows), H = problem.q.shape[1], G = problem.kv_heads,
                      E = problem.value_channels, S = std::ssize(effects);
   std::vector<std::int32_t> heads(static_cast<std::size_t>(H));
   std::iota(heads.begin(), heads.end(), 0);
-  const auto rows_of_text = [&](std::int64_t r) -> const Rows& {
-    return problem.sequences[problem.rows[r].sequence].v;
-  };
+  std::vector<EdgeEdit> again;     // by row and head
+  Tensor<double, 2> held({R, H});  // <d_z, z>
   for (std::int64_t first = 0; first < R; first += kRows) {
     std::vector<std::int64_t> some(static_cast<std::size_t>(std::min(kRows, R - first)));
     std::iota(some.begin(), some.end(), first);
     const std::int64_t n = std::ssize(some);
-    const Tensor<float, 3> read = weights(problem, softmax, some, heads, 0, S);
+    const Tensor<float, 3> p = weights(problem, softmax, some, heads, 0, S);
     Tensor<double, 3> changes({n, H, S});
     parallel_for(n * H, [&](std::int64_t i, int) {
       const std::int64_t r = i / H, h = i % H, row = first + r;
-      const Rows& values = rows_of_text(row);
-      std::vector<double> p(static_cast<std::size_t>(S)), a(p.size());
+      const Rows& values = problem.sequences[problem.rows[row].sequence].v;
+      std::vector<double> a(static_cast<std::size_t>(S));  // <d_z, v>
+      double sum = 0;
       for (std::int64_t s = 0; s < S; ++s) {
-        p[s] = read(r, h, s);
-        if (p[s] == 0) continue;  // also where there is no such key
+        if (p(r, h, s) == 0) continue;  // also where there is no such key
         const auto* v = reinterpret_cast<const float*>(values.row(s) + h / (H / G) * values.head_stride);
         for (std::int64_t e = 0; e < E; ++e) a[s] += static_cast<double>(d_z(row, h, e)) * v[e];
+        sum += static_cast<double>(p(r, h, s)) * a[s];
       }
-      const RowSoftmax& made = softmax(row, h);
-      const double sink =
-          problem.sinks.empty() ? 0 : std::exp(static_cast<double>(problem.sinks[h]) - made.max) / made.sum;
-      without_each(p, a, sink, {&changes(r, h, 0), p.size()});
+      held(row, h) = sum;
+      for (std::int64_t s = 0; s < S; ++s) {
+        const double weight = p(r, h, s);
+        changes(r, h, s) = weight <= 0.5 ? weight * (sum - a[s]) / (1 - weight) : 0;
+      }
     });
     for (std::int64_t r = 0; r < n; ++r)
       for (std::int64_t h = 0; h < H; ++h)
-        for (std::int64_t s = 0; s < S; ++s)
-          if (problem.rows[first + r].position != s) effects[s] += changes(r, h, s);
+        for (std::int64_t s = 0; s < S; ++s) {
+          if (problem.rows[first + r].position == s) continue;
+          effects[s] += changes(r, h, s);
+          if (p(r, h, s) > 0.5f) again.push_back({first + r, static_cast<std::int32_t>(h), s, s + 1});
+        }
+  }
+  if (again.empty()) return;
+  Problem without = problem;
+  without.mask.edges = again;
+  Tensor<float, 3> z({R, H, E});
+  Tensor<RowSoftmax, 2> made({R, H});
+  forward(without, z.view(), made.view());
+  for (const EdgeEdit& edge : again) {
+    double now = 0;
+    for (std::int64_t e = 0; e < E; ++e)
+      now += static_cast<double>(d_z(edge.row, edge.head, e)) * static_cast<double>(z(edge.row, edge.head, e));
+    effects[edge.key_begin] += now - held(edge.row, edge.head);
   }
 }
 

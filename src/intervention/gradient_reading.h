@@ -34,9 +34,8 @@ bool has_gradient(MetricKind kind);
 GradientReading read_gradients(const Model& model, std::span<const std::int32_t> ids, const Metric& metric,
                                std::int64_t row);
 
-// The sum above of one layer: effects[s] += ... over the rows of `problem`, all of one text, whose keys and values are
-// f32; `softmax`: of its forward pass; d_z: [rows, H, E]. A row that reads s alone holds 0 without it. In double, rows
-// and heads in order.
+// The sum above of one layer: effects[s] += ... over the rows of `problem`, all of one text, without edge edits, keys
+// and values in f32; `softmax`: of its forward pass; d_z: [rows, H, E]. In double, rows and heads in order.
 void add_hidden_key_effects(const Problem& problem, View<const RowSoftmax, 2> softmax, View<const float, 3> d_z,
                             std::span<double> effects);
 

@@ -12,7 +12,7 @@
 namespace regard {
 namespace {
 
-constexpr int kTitle = 21;
+constexpr int kTitle = 22;
 
 double share(double sum, std::int64_t of) { return of > 0 ? sum / static_cast<double>(of) : std::nan(""); }
 std::string share_in_words(double sum, std::int64_t of) {
@@ -40,7 +40,7 @@ std::vector<std::string> findings(const TruthTable& table) {
   const TruthGroup all = table.sum({});
   if (all.answered == 0) return {"The model answers none of the sentences rightly, so there is nothing to explain."};
   std::vector<std::string> sentences;
-  sentences.push_back(fmt::format("What `why` ranks by ({}) names the cause or its carrier in {} of {} sentences ({}).",
+  sentences.push_back(fmt::format("`why` ({}) names the cause or its carrier in {} of {} sentences ({}).",
                                   table.methods[0].title, grouped(std::llround(all.scores[0].either)),
                                   grouped(all.answered), share_in_words(all.scores[0].either, all.answered)));
   const auto say = [&](const std::string& where, const TruthGroup& group) {
@@ -157,9 +157,9 @@ void write_markdown(Output& out, const TruthTable& table) {
       "have a carrier too, a word without which the cause is not found: a key, or the word before. {} held-out "
       "sentences of each kind in each language were asked, {} in all; {} ({}) were answered rightly, and only these "
       "are explained. The metric is logit(answer) - logit(what would be right if the cause were another), at the last "
-      "row. Each method gives every position a number; positions are ranked by its size, whatever its sign, the "
-      "largest "
-      "first, equal ones to the method's disadvantage. The first token (<s>, the attention sink) and the last row "
+      "row. Each method gives every position a number; the largest comes first, equal ones to the method's "
+      "disadvantage. Methods that know a direction count what speaks for the answer, where nothing else is said. The "
+      "first token (<s>, the attention sink) and the last row "
       "itself are not ranked.\n",
       table.count, grouped(all.asked), grouped(all.answered), share_in_words(double(all.answered), all.asked)));
 

@@ -42,7 +42,7 @@ struct TruthGroup {
 struct TruthTable {
   ModelSummary model;
   std::int64_t count = 0;            // sentences of each kind in each language
-  std::vector<TruthMethod> methods;  // the first is what `why` ranks by
+  std::vector<TruthMethod> methods;  // the first is what others are compared with
   std::vector<TruthGroup> groups;
 
   std::vector<std::string> kinds() const;                        // each once, in their order
