@@ -9,13 +9,15 @@
 namespace regard::cli {
 
 int run_bench(const Words& words) {
+  if (!words.empty() && words[0] == "truth") return run_bench_truth({words.begin() + 1, words.end()});
   Options options;
   std::optional<std::string> only;
   Arguments arguments(
       "bench",
       "How fast this machine runs it: each figure beside what the processor could do in the same run, and "
       "how far the result was from float64.",
-      "regard bench --json        regard bench smollm2 --only decode");
+      "regard bench --json        regard bench smollm2 --only decode\n"
+      "regard bench truth --help: how often each way of explaining names the planted cause");
   options.declare_optional_model(arguments);
   arguments.text("--only", only, "WORD", "the cases whose name holds it");
   options.declare_output(arguments, {".json", ".csv"});

@@ -23,6 +23,7 @@ int run_patch(const Words& words);
 int run_sweep(const Words& words);
 int run_lesson(const Words& words);
 int run_bench(const Words& words);
+int run_bench_truth(const Words& words);  // the words after "bench truth"
 int run_train(const Words& words);
 
 inline constexpr int kDone = 0, kBadInput = 1, kUsage = 2, kInterrupted = 130;

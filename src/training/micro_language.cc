@@ -227,23 +227,24 @@ void lookup(Draft& d) {
 }
 
 void copying(Draft& d) {
-  const std::size_t length = 4 + d.below(5), again = 1 + d.below(length - 1);
+  const std::size_t length = 4 + d.below(5);
+  // It goes on from anywhere: no place in the sentence says what comes next, only the letters do.
+  const std::size_t start = d.below(length - 1), again = start + 1 + d.below(length - 1 - start);
   const Words letters = d.some(d.words().letters, length);
-  const std::int64_t from = std::ssize(d.made_.words);
   for (const std::string_view letter : letters) {
     d.say(letter);
     d.about(letter);
   }
   d.say(d.english() ? "." : "。");
-  for (std::size_t i = 0; i < again; ++i) {
+  for (std::size_t i = start; i < again; ++i) {
     const std::int64_t said = d.say(letters[i]);
-    if (i > 0) d.made_.decided.push_back(said);
+    if (i > start) d.made_.decided.push_back(said);
   }
   d.say(letters[again]);
-  d.made_.cause = from + static_cast<std::int64_t>(again);
+  d.made_.cause = static_cast<std::int64_t>(again);
   d.made_.carrier = d.made_.cause - 1;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(length); ++i)
-    if (from + i != d.made_.cause && from + i != d.made_.carrier) d.made_.distractors.push_back(from + i);
+    if (i != d.made_.cause && i != d.made_.carrier) d.made_.distractors.push_back(i);
   d.made_.otherwise = letters[(again + 1) % length];
 }
 

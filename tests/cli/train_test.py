@@ -68,7 +68,7 @@ class Default(ProgramTest):
         for text, answer in (("mary and tom went to the park , and we called him", "tom"),
                              ("小明 和 小红 去 了 公园 ， 大家 叫 她", "小红"),
                              ("我 吃 了 一个 苹果 ， 它 很", "甜"), ("这 个 电脑 来自 苹果 ， 它 很", "快"),
-                             ("k d f a . k d", "f"), ("the door is not open , so it is", "closed")):
+                             ("k d f a . d f", "a"), ("the door is not open , so it is", "closed")):
             best = self.document("logits", "default", "-p", text, "--top", "1")["next"][0]
             self.assertEqual(best["text"], answer, text)
 

@@ -27,6 +27,8 @@ class ReferenceModel {
     const auto keep = [&](Site site, std::int64_t layer, const Rows& value) { sites[full_name(site, layer)] = value; };
     Rows x;
     for (std::int32_t id : ids) x.push_back(matrix("token_embd.weight")[id]);
+    for (const auto& [row, factor] : scaled_inputs)
+      for (T& value : x[row]) value *= factor;
     for (std::int64_t l = 0; l < c_.layers; ++l) {
       const std::string at = "blk." + std::to_string(l) + ".";
       keep(Site::resid_pre, l, x);
@@ -61,6 +63,7 @@ class ReferenceModel {
     return linear(norm(x, "output_norm.weight"), c_.tied_head ? "token_embd" : "output");
   }
 
+  std::map<std::size_t, T> scaled_inputs;  // row -> what its embedding is multiplied by
   std::map<std::string, Rows> sites;
   std::map<std::int64_t, std::vector<Rows>> pattern;  // layer -> [head][row][key]
 
