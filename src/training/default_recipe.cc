@@ -57,17 +57,23 @@ Question question(const Tokenizer& tokenizer, const Sentence& sentence) {
   return q;
 }
 
+// Of ten sentences in a row. What has to be found by what stands beside it is learnt last, and takes most of them.
+constexpr SentenceKind kOfTen[] = {SentenceKind::sense,   SentenceKind::reference, SentenceKind::negation,
+                                   SentenceKind::lookup,  SentenceKind::lookup,    SentenceKind::lookup,
+                                   SentenceKind::copying, SentenceKind::copying,   SentenceKind::copying,
+                                   SentenceKind::copying};
+
 Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std::int64_t step) {
   Batch batch;
   for (std::int64_t i = 0; i < recipe.sentences; ++i) {
-    const SentenceKind kind = kSentenceKinds[i % 5];
-    const Language language = i / 5 % 2 == 0 ? Language::english : Language::chinese;
+    const SentenceKind kind = kOfTen[i % 10];
+    const Language language = i / 10 % 2 == 0 ? Language::english : Language::chinese;
     const auto number = static_cast<std::uint64_t>(step * recipe.sentences + i);
     const Sentence said = sentence(kind, language, number, false);
     const Question q = question(tokenizer, said);
     std::vector<std::int32_t> next(q.prompt.size(), -1);
     // Row t says word t, which is token t + 1.
-    if (i / 10 % 4 == 0) std::copy(q.prompt.begin() + 1, q.prompt.end(), next.begin());
+    if (i / 20 % 4 == 0) std::copy(q.prompt.begin() + 1, q.prompt.end(), next.begin());
     for (const std::int64_t word : said.decided) next[word] = q.prompt[word + 1];
     next.back() = q.answer;
     batch.add(q.prompt, next);

@@ -11,15 +11,15 @@ namespace regard {
 ModelConfig default_model_config(std::int64_t vocabulary);
 
 struct DefaultRecipe {
-  AdamW how{.rate = 2e-3f, .rise = 200, .steps = 2500, .floor = 0.02f};
-  std::int64_t sentences = 80;  // of a step: as many of each kind in each language
+  AdamW how{.rate = 2e-3f, .rise = 200, .steps = 4000, .floor = 0.02f};
+  std::int64_t sentences = 80;  // of a step
   std::uint64_t seed = 1;
 
   // One line with all of it: a run goes on only from a state of the same recipe.
   std::string text() const;
 };
 
-// The sentences of step `step`, in their order. Of every fourth ten all words are learnt, of the others those that
+// The sentences of step `step`, in their order. Of every fourth twenty all words are learnt, of the others those that
 // follow from what was said.
 Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std::int64_t step);
 

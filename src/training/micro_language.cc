@@ -227,7 +227,7 @@ void lookup(Draft& d) {
 }
 
 void copying(Draft& d) {
-  const std::size_t length = 4 + d.below(5);
+  const std::size_t length = 4 + d.below(9);
   // It goes on from anywhere: no place in the sentence says what comes next, only the letters do.
   const std::size_t start = d.below(length - 1), again = start + 1 + d.below(length - 1 - start);
   const Words letters = d.some(d.words().letters, length);
