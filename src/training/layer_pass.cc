@@ -8,6 +8,7 @@
 #include "kernels/gradients.h"
 #include "model/layers.h"
 #include "tensor/error.h"
+#include "training/counter_random.h"
 #include "training/linear_gradient.h"
 
 namespace regard {
@@ -48,8 +49,12 @@ void refuse(const ModelConfig& c, bool has, const char* what) {
 
 }  // namespace
 
-LayerPass::LayerPass(const Model& model, std::vector<Row> rows)
-    : model_(model), config_(model.config()), rows_(std::move(rows)), state_(config_, 1, std::ssize(rows_)) {
+LayerPass::LayerPass(const Model& model, std::vector<Row> rows, Dropout dropout)
+    : model_(model),
+      config_(model.config()),
+      rows_(std::move(rows)),
+      dropout_(dropout),
+      state_(config_, 1, std::ssize(rows_)) {
   refuse(config_, config_.mixture.experts > 0, "a mixture of experts");
   refuse(config_, config_.cross_attention, "attention to a source");
   refuse(config_, config_.relative_buckets > 0, "a bias by distance");
@@ -94,6 +99,7 @@ Problem LayerPass::problem(std::int64_t layer, const KeptLayer& kept) {
   problem.q = kept.q.view();
   problem.rows = query_rows_;
   problem.sequences = sequences_;
+  problem.dropout = {dropout_.probability, CounterRandom(dropout_.seed).at(static_cast<std::uint64_t>(layer))};
   return problem;
 }
 

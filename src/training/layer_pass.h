@@ -40,7 +40,8 @@ class LayerPass {
  public:
   // rows: whole texts, each in one piece from position 0 on, the sequences in order. Error{unsupported} naming what the
   // family has that gradients do not know: mixtures, cross attention, a bias by distance, clamped_swiglu.
-  LayerPass(const Model& model, std::vector<Row> rows);
+  // dropout: of attention's weights, as attention/problem.h says; each layer has a seed of its own, made of this one.
+  LayerPass(const Model& model, std::vector<Row> rows, Dropout dropout = {});
 
   std::span<const Row> rows() const { return rows_; }
   // resid [R, C], in place: from the layer's input to its output.
@@ -65,6 +66,7 @@ class LayerPass {
   const Model& model_;
   const ModelConfig& config_;
   std::vector<Row> rows_;
+  Dropout dropout_;
   std::vector<std::int64_t> positions_;
   std::vector<QueryRow> query_rows_;
   std::vector<std::int64_t> begins_;  // of each sequence, and the end of the last

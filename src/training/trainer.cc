@@ -19,10 +19,12 @@ void Batch::add(std::span<const std::int32_t> ids, std::span<const std::int32_t>
   targets.insert(targets.end(), next.begin(), next.end());
 }
 
-Trainer::Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::uint64_t seed)
+Trainer::Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::uint64_t seed, float dropout)
     : config_(std::move(config)),
       tokenizer_(std::move(tokenizer)),
       how_(how),
+      seed_(seed),
+      dropout_(dropout),
       parameters_(config_),
       gradients_(config_),
       moments_(std::ssize(parameters_.values())) {
@@ -44,7 +46,8 @@ Trainer::Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::ui
 
 StepReport Trainer::step(const Batch& batch) {
   const Model current = model();
-  ModelPass pass(current, batch.rows);
+  const auto now = static_cast<std::uint64_t>(steps_done());
+  ModelPass pass(current, batch.rows, Keep::everything, {dropout_, CounterRandom(seed_, 1).at(now)});
   pass.forward();
   std::ranges::fill(gradients_.values(), 0.0f);
   StepReport report{.step = steps_done(), .rate = how_.rate_at(steps_done())};

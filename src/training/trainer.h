@@ -35,7 +35,8 @@ class Trainer {
  public:
   // `seed`: of the first weights: normal, standard deviation 1 / sqrt(C), what writes into the residual stream divided
   // by sqrt(2 L) (Radford et al. 2019); norms 1, biases 0.
-  Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::uint64_t seed);
+  // dropout: the probability for attention's weights; which ones fall is a function of seed and step.
+  Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::uint64_t seed, float dropout = 0);
 
   std::int64_t steps_done() const { return std::ssize(losses_); }
   // Of every step so far.
@@ -55,6 +56,8 @@ class Trainer {
   ModelConfig config_;
   TokenizerSpec tokenizer_;
   AdamW how_;
+  std::uint64_t seed_;
+  float dropout_;
   Parameters parameters_, gradients_;
   Moments moments_;
   std::vector<float> losses_;

@@ -160,6 +160,36 @@ TEST(ModelGradients, ATextHasTheSameOnesBesideOthers) {
   EXPECT_TRUE(testing::same_bits(alone, back(both, 0)));
 }
 
+// The loss along a direction of all weights, by central differences. Dropped edges are the same in every pass.
+TEST(ModelGradients, WithDropoutAreThoseOfWhatWasKept) {
+  const Model model = Model::load(testing::families_folder() / "qwen3");
+  const std::vector<std::int32_t> ids = testing::Expected("qwen3").ids("ids");
+  const auto loss_of = [&](const Model& m, Dropout dropout, Parameters* gradients) {
+    ModelPass pass(m, text_rows(ids), Keep::everything, dropout);
+    pass.forward();
+    return pass.loss(next_tokens(ids), gradients);
+  };
+  const Dropout some{0.3f, 9};
+  Parameters gradients(model.checkpoint(), Parameters::From::zeros), weights(model.checkpoint());
+  const double with = loss_of(model, some, &gradients);
+  EXPECT_NE(with, loss_of(model, {}, nullptr));
+  EXPECT_NE(with, loss_of(model, {0.3f, 10}, nullptr));
+  EXPECT_EQ(loss_of(model, {0, 9}, nullptr), loss_of(model, {}, nullptr));
+  double size = 0;
+  for (const float g : gradients.values()) size += double{g} * g;
+  size = std::sqrt(size);
+  const std::vector<float> before(weights.values().begin(), weights.values().end());
+  const auto moved = [&](double by) {
+    for (std::size_t i = 0; i < before.size(); ++i)
+      weights.values()[i] = static_cast<float>(before[i] + by * gradients.values()[i] / size);
+    return loss_of(Model(weights.checkpoint(model.config(), model.checkpoint().tokenizer)), some, nullptr);
+  };
+  constexpr double h = 1.0 / 64;
+  const double wide = (moved(h) - moved(-h)) / (2 * h), narrow = (moved(h / 2) - moved(-h / 2)) / h;
+  // What is left of h^2, and the rounding of two losses.
+  EXPECT_NEAR(narrow, size, std::fabs(wide - narrow) + 2 * with * 0x1p-22 / h);
+}
+
 TEST(ModelGradients, RefuseByName) {
   for (const auto& [name, what] : std::map<std::string, std::string>{{"gpt_oss", "mixture"},
                                                                      {"qwen3_moe", "mixture"},
