@@ -69,9 +69,6 @@ struct BackwardPanel {
   Panel panel;
   float *q, *d_out;            // [D][width], [E][width]
   float *max, *share, *delta;  // [width]; share is 1 / sum
-  float* weight;               // [kKeyBlock + kSpareKeys][width]: scores, then weights
-  float* change;               // [kKeyBlock + kSpareKeys][width]: d_out v, then dZ
-  float* slope;                // [kKeyBlock + kSpareKeys][width]: of the softcap, then dS; null if not needed
   int width() const { return panel.vectors * kLanes; }
 };
 
@@ -92,6 +89,11 @@ struct ChunkDesk {
   std::vector<BackwardPanel> panels;
   RowCopies q, d_out;
   float* d_q = nullptr;  // [lanes][row_step(D)]
+  // Of the panel in work, [kKeyBlock + kSpareKeys][width]: scores, gradients of weights, the softcap's slopes.
+  float *scores, *products, *slopes;
+  // Of the block of lanes and the key block, [kKeyBlock][kFactorStep]: weights; gradients of the products of queries
+  // and keys; gradients of scores, if somebody asks.
+  float *weights, *changes, *d_scores;
   // The key block in work, and its rows, the last one repeated behind it.
   std::int64_t block_first = 0;
   int block_keys = 0;
@@ -99,7 +101,6 @@ struct ChunkDesk {
   const std::byte* block_v[kKeyBlock + kSpareKeys];
 
   ChunkDesk(const BackwardCall& call, const BackwardUnit& unit, std::int64_t chunk, Scratch& scratch);
-  bool keeps_slope() const { return problem.softcap > 0 || call.gradients.d_bias.data != nullptr; }
   void sit_down(std::size_t index, std::int64_t chunk);
   bool find(std::int64_t block_first);
 };
@@ -117,8 +118,10 @@ inline ChunkDesk::ChunkDesk(const BackwardCall& call, const BackwardUnit& unit, 
   const std::int64_t k_step = row_step(channels), v_step = row_step(value_channels);
   // Room for panels that do not fill their vectors.
   const std::int64_t room = kLaneBlock + 3 * kLanes;
-  const std::int64_t per_lane = channels + value_channels + 3 + (keeps_slope() ? 3 : 2) * (kKeyBlock + kSpareKeys);
-  scratch.reset((2 * keys + kLaneBlock) * (k_step + v_step) + per_lane * room + 16 * 8 * (kLaneBlock / kLanes + 3));
+  const std::int64_t per_lane = channels + value_channels + 3;
+  const std::int64_t s_size = (kKeyBlock + kSpareKeys) * 3 * kLanes, factor_size = kKeyBlock * kFactorStep;
+  scratch.reset((2 * keys + kLaneBlock) * (k_step + v_step) + 3 * s_size + 3 * factor_size + per_lane * room +
+                16 * 5 * (kLaneBlock / kLanes + 3));
   k = CopyKeyRows(sequence.k, unit.kv_head, first, keys, channels, scratch.take(keys * k_step));
   v = CopyKeyRows(sequence.v, unit.kv_head, first, keys, value_channels, scratch.take(keys * v_step));
   d_k = {scratch.take(keys * k_step), k_step, true};
@@ -127,6 +130,8 @@ inline ChunkDesk::ChunkDesk(const BackwardCall& call, const BackwardUnit& unit, 
   std::fill_n(d_v.rows, keys * v_step, 0.0f);
   q.rows = scratch.take(kLaneBlock * k_step);
   d_out.rows = scratch.take(kLaneBlock * v_step);
+  for (float** each : {&scores, &products, &slopes}) *each = scratch.take(s_size);
+  for (float** each : {&weights, &changes, &d_scores}) *each = scratch.take(factor_size);
   of_lanes = scratch.take(0);
 }
 
@@ -149,9 +154,6 @@ inline void ChunkDesk::sit_down(std::size_t index, std::int64_t chunk) {
     mine.max = take(width);
     mine.share = take(width);
     mine.delta = take(width);
-    mine.weight = take((kKeyBlock + kSpareKeys) * width);
-    mine.change = take((kKeyBlock + kSpareKeys) * width);
-    mine.slope = keeps_slope() ? take((kKeyBlock + kSpareKeys) * width) : nullptr;
     PackLanes(*lanes, panel, problem.q, mine.q);
     PackLanes(*lanes, panel, call.d_out, mine.d_out);
     for (int lane = 0; lane < width; ++lane) {
@@ -190,44 +192,45 @@ inline void SoftcapSlope(float cap, int numbers, const float* s, float* slope) {
   }
 }
 
-// Weights and gradients of the scores, in place. Masked edges get the mark, -0, which neither can be otherwise.
+// Weights and gradients of keys [from, to) from scores and gradients of weights. Masked edges get the mark, -0, which
+// neither can be otherwise.
 template <int kVectors>
-void Differentiate(const BackwardPanel& panel, int from, int to, bool capped, float scale, bool keep) {
+void Differentiate(const ChunkDesk& desk, const BackwardPanel& mine, int from, int to) {
   constexpr int kWidth = kVectors * kLanes;
   const F32 d;
-  const V mark = hn::Set(d, -0.0f), zero = hn::Zero(d), factor = hn::Set(d, scale);
+  const V mark = hn::Set(d, -0.0f), zero = hn::Zero(d), factor = hn::Set(d, desk.scale);
   const V minus_infinity = hn::Set(d, kMinusInfinity);
+  const bool capped = desk.problem.softcap > 0, keep = desk.call.gradients.d_bias.data != nullptr;
   V max[kVectors], share[kVectors], delta[kVectors];
 #pragma GCC unroll 3
   for (int j = 0; j < kVectors; ++j) {
-    max[j] = hn::Load(d, panel.max + j * kLanes);
-    share[j] = hn::Load(d, panel.share + j * kLanes);
-    delta[j] = hn::Load(d, panel.delta + j * kLanes);
+    max[j] = hn::Load(d, mine.max + j * kLanes);
+    share[j] = hn::Load(d, mine.share + j * kLanes);
+    delta[j] = hn::Load(d, mine.delta + j * kLanes);
   }
-  for (int i = from * kWidth; i < to * kWidth; i += kWidth) {
+  for (int key = from; key < to; ++key) {
+    const float* scores = desk.scores + key * kWidth;
+    const std::int64_t out = key * kFactorStep + mine.panel.first_lane;
     V p[kVectors];
 #pragma GCC unroll 3
-    for (int j = 0; j < kVectors; ++j) p[j] = hn::Sub(hn::Load(d, panel.weight + i + j * kLanes), max[j]);
+    for (int j = 0; j < kVectors; ++j) p[j] = hn::Sub(hn::Load(d, scores + j * kLanes), max[j]);
     ExpOfDifferences(p);
 #pragma GCC unroll 3
     for (int j = 0; j < kVectors; ++j) {
-      const int at = i + j * kLanes;
-      const auto masked = hn::Eq(hn::Load(d, panel.weight + at), minus_infinity);
+      const int at = key * kWidth + j * kLanes;
+      const auto masked = hn::Eq(hn::Load(d, scores + j * kLanes), minus_infinity);
       const V weight = hn::Mul(p[j], share[j]);
-      V change = hn::Mul(weight, hn::Sub(hn::Load(d, panel.change + at), delta[j]));
-      if (panel.slope != nullptr) {
-        const V slope = hn::Load(d, panel.slope + at);
-        if (keep) hn::Store(hn::IfThenElse(masked, mark, hn::Add(change, zero)), d, panel.slope + at);
-        if (capped) change = hn::Mul(change, slope);
-      }
+      V change = hn::Mul(weight, hn::Sub(hn::Load(d, desk.products + at), delta[j]));
+      if (keep) hn::Store(hn::IfThenElse(masked, mark, hn::Add(change, zero)), d, desk.d_scores + out + j * kLanes);
+      if (capped) change = hn::Mul(change, hn::Load(d, desk.slopes + at));
       change = hn::Add(hn::Mul(change, factor), zero);  // no -0
-      hn::Store(hn::IfThenElse(masked, mark, weight), d, panel.weight + at);
-      hn::Store(hn::IfThenElse(masked, mark, change), d, panel.change + at);
+      hn::Store(hn::IfThenElse(masked, mark, weight), d, desk.weights + out + j * kLanes);
+      hn::Store(hn::IfThenElse(masked, mark, change), d, desk.changes + out + j * kLanes);
     }
   }
 }
 
-// Passes 1 to 3 of a panel: weights and dZ of keys [from, to) of the block, marks at its other keys.
+// Passes 1 to 3 of a panel: weights and gradients of keys [from, to) of the block.
 template <int kVectors>
 void WeighAndDifferentiate(const ChunkDesk& desk, const BackwardPanel& mine, int from, int to) {
   constexpr int kRows = TileRows(kVectors);
@@ -235,47 +238,55 @@ void WeighAndDifferentiate(const ChunkDesk& desk, const BackwardPanel& mine, int
   const F32 d;
   const V scale = hn::Set(d, desk.scale), one = hn::Set(d, 1.0f);
   for (int key = from; key < to; key += kRows) {
-    ScoreTile<kVectors>(desk.block_k + key, desk.channels, mine.q, scale, mine.weight + key * kWidth);
+    ScoreTile<kVectors>(desk.block_k + key, desk.channels, mine.q, scale, desk.scores + key * kWidth);
   }
   for (int key = from; key < to; key += kRows) {
-    ScoreTile<kVectors>(desk.block_v + key, desk.value_channels, mine.d_out, one, mine.change + key * kWidth);
+    ScoreTile<kVectors>(desk.block_v + key, desk.value_channels, mine.d_out, one, desk.products + key * kWidth);
   }
-  float* scores = mine.weight + from * kWidth;
-  const int numbers = (to - from) * kWidth;
+  float* scores = desk.scores + from * kWidth;
   if (desk.problem.softcap > 0) {
-    SoftcapSlope(desk.problem.softcap, numbers, scores, mine.slope + from * kWidth);
+    const int numbers = (to - from) * kWidth;
+    SoftcapSlope(desk.problem.softcap, numbers, scores, desk.slopes + from * kWidth);
     Softcap(desk.problem.softcap, numbers, scores);
   }
   const std::int64_t first = desk.block_first + from;
-  const bool hidden = CountVisible(desk.sequence, first, to - from) != to - from;
-  BiasAndMask<kVectors>(*desk.lanes, mine.panel, first, to - from, hidden, scores);
+  const int keys = to - from;
+  const bool hidden = CountVisible(desk.sequence, first, keys) != keys;
+  BiasAndMask<kVectors>(*desk.lanes, mine.panel, first, keys, hidden, scores);
   const bool drops = desk.problem.dropout.probability > 0;
-  if (drops) Drop<kVectors>(*desk.lanes, mine.panel, first, to - from, mine.change + from * kWidth);
-  Differentiate<kVectors>(mine, from, to, desk.problem.softcap > 0, desk.scale,
-                          desk.call.gradients.d_bias.data != nullptr);
-  if (drops) Drop<kVectors>(*desk.lanes, mine.panel, first, to - from, scores);
-  for (float* each : {mine.weight, mine.change, mine.slope}) {
-    if (each == nullptr) continue;
-    std::fill_n(each, from * kWidth, -0.0f);
-    std::fill(each + to * kWidth, each + desk.block_keys * kWidth, -0.0f);
+  if (drops) Drop<kVectors>(*desk.lanes, mine.panel, first, keys, desk.products + from * kWidth, kWidth);
+  Differentiate<kVectors>(desk, mine, from, to);
+  if (drops) {
+    float* weights = desk.weights + from * kFactorStep + mine.panel.first_lane;
+    Drop<kVectors>(*desk.lanes, mine.panel, first, keys, weights, kFactorStep);
   }
 }
 
+// Marks at the keys of the block that a panel does not look at.
+inline void MarkUnseen(const ChunkDesk& desk, const PanelKeys& panel, int width) {
+  const auto mark = [&](int begin, int end) {
+    for (int key = begin; key < end; ++key) {
+      std::fill_n(desk.weights + key * kFactorStep + panel.first_lane, width, -0.0f);
+      std::fill_n(desk.changes + key * kFactorStep + panel.first_lane, width, -0.0f);
+    }
+  };
+  mark(0, panel.from);
+  mark(panel.to, desk.block_keys);
+}
+
 // dS of all panels, key by key and lane by lane: an order that does not depend on how wide panels are.
-inline void AddBiasGradient(const ChunkDesk& desk, std::span<const FactorPanel> panels) {
+inline void AddBiasGradient(const ChunkDesk& desk, std::span<const PanelKeys> panels) {
   const View<float, 3>& d_bias = desk.call.gradients.d_bias;
   const bool by_position = desk.problem.mask.bias_by_position;
   for (int key = 0; key < desk.block_keys; ++key) {
-    for (std::size_t p = 0; p < panels.size(); ++p) {
-      const FactorPanel& panel = panels[p];
+    for (const PanelKeys& panel : panels) {
       if (key < panel.from || key >= panel.to) continue;
-      const float* change = desk.panels[p].slope + key * desk.panels[p].width();
-      for (int lane = 0; lane < panel.lanes; ++lane) {
-        if (std::bit_cast<std::int32_t>(change[lane]) == kMasked) continue;
-        const int source = panel.first_lane + lane;
-        const std::int64_t row = desk.lanes->row[source];
-        d_bias(by_position ? desk.problem.rows[row].position : row, desk.lanes->head[source], desk.block_first + key) +=
-            change[lane];
+      const float* d_score = desk.d_scores + key * kFactorStep;
+      for (int lane = panel.first_lane; lane < panel.first_lane + panel.lanes; ++lane) {
+        if (std::bit_cast<std::int32_t>(d_score[lane]) == kMasked) continue;
+        const std::int64_t row = desk.lanes->row[lane];
+        d_bias(by_position ? desk.problem.rows[row].position : row, desk.lanes->head[lane], desk.block_first + key) +=
+            d_score[lane];
       }
     }
   }
@@ -283,41 +294,41 @@ inline void AddBiasGradient(const ChunkDesk& desk, std::span<const FactorPanel> 
 
 // All lanes of the block in work against the key block in work.
 inline void BackwardBlock(ChunkDesk& desk) {
-  std::vector<FactorPanel> weights, changes;  // of the panels
+  std::vector<PanelKeys> panels;
   bool any = false;
   for (const BackwardPanel& mine : desk.panels) {
-    const Panel& panel = mine.panel;
     const auto inside = [&](std::int64_t key) {
       return static_cast<int>(std::clamp<std::int64_t>(key - desk.block_first, 0, desk.block_keys));
     };
-    int from = inside(panel.reach.begin), to = inside(panel.reach.end);
-    if (from >= to) {
-      from = to = 0;
-    } else {
-      any = true;
-      if (panel.vectors == 1) WeighAndDifferentiate<1>(desk, mine, from, to);
-      if (panel.vectors == 2) WeighAndDifferentiate<2>(desk, mine, from, to);
-      if (panel.vectors == 3) WeighAndDifferentiate<3>(desk, mine, from, to);
-    }
-    weights.push_back({mine.weight, mine.width(), panel.first_lane, panel.lanes, from, to});
-    changes.push_back({mine.change, mine.width(), panel.first_lane, panel.lanes, from, to});
+    int from = inside(mine.panel.reach.begin), to = inside(mine.panel.reach.end);
+    if (from >= to) from = to = 0;
+    any |= from < to;
+    panels.push_back({mine.panel.first_lane, mine.panel.lanes, from, to});
   }
   if (!any) return;
-  if (desk.call.gradients.d_bias.data != nullptr) AddBiasGradient(desk, changes);
+  for (std::size_t p = 0; p < panels.size(); ++p) {
+    const auto [unused, lanes, from, to] = panels[p];
+    const BackwardPanel& mine = desk.panels[p];
+    if (from < to && mine.panel.vectors == 1) WeighAndDifferentiate<1>(desk, mine, from, to);
+    if (from < to && mine.panel.vectors == 2) WeighAndDifferentiate<2>(desk, mine, from, to);
+    if (from < to && mine.panel.vectors == 3) WeighAndDifferentiate<3>(desk, mine, from, to);
+    MarkUnseen(desk, panels[p], mine.width());
+  }
+  if (desk.call.gradients.d_bias.data != nullptr) AddBiasGradient(desk, panels);
   const std::int64_t row = desk.block_first - desk.first;
   const Gradients& wanted = desk.call.gradients;
   if (!wanted.d_v.empty()) {  // pass 4
-    AddOuter(!desk.d_out.finite, OverLanes{weights, desk.d_out.rows, desk.d_out.step}, desk.block_keys,
+    AddOuter(!desk.d_out.finite, OverLanes{desk.weights, panels, desk.d_out.rows, desk.d_out.step}, desk.block_keys,
              desk.value_channels, desk.d_v.rows + row * desk.d_v.step, desk.d_v.step);
   }
-  if (!wanted.d_k.empty()) {  // pass 5
-    AddOuter(!desk.q.finite, OverLanes{changes, desk.q.rows, desk.q.step}, desk.block_keys, desk.channels,
+  if (!wanted.d_k.empty()) {
+    AddOuter(!desk.q.finite, OverLanes{desk.changes, panels, desk.q.rows, desk.q.step}, desk.block_keys, desk.channels,
              desk.d_k.rows + row * desk.d_k.step, desk.d_k.step);
   }
-  if (desk.d_q != nullptr) {  // pass 6
-    for (const FactorPanel& panel : changes) {
+  if (desk.d_q != nullptr) {  // pass 5
+    for (const PanelKeys& panel : panels) {
       if (panel.from >= panel.to) continue;
-      AddOuter(!desk.k.finite, OverKeys{panel, desk.k.rows + row * desk.k.step, desk.k.step}, panel.lanes,
+      AddOuter(!desk.k.finite, OverKeys{desk.changes, panel, desk.k.rows + row * desk.k.step, desk.k.step}, panel.lanes,
                desk.channels, desk.d_q + panel.first_lane * desk.k.step, desk.k.step);
     }
   }

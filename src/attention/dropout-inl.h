@@ -16,17 +16,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
 
-// s[key][width] times 1 / (1 - probability) where the edge of keys [first, first + keys) is kept; where it is dropped
-// -0, the mark of what takes part in nothing.
+// s[key * step + lane] times 1 / (1 - probability) where the edge of keys [first, first + keys) is kept; where it is
+// dropped -0, the mark of what takes part in nothing.
 template <int kVectors>
-HWY_NOINLINE void Drop(const LaneBlock& block, const Panel& panel, std::int64_t first, int keys, float* s) {
+HWY_NOINLINE void Drop(const LaneBlock& block, const Panel& panel, std::int64_t first, int keys, float* s, int step) {
   constexpr int kWidth = kVectors * kLanes;
   const F32 d;
   const hn::RebindToUnsigned<F32> du;
   const Dropout& dropout = block.problem->dropout;
   const std::uint64_t threshold = dropout_threshold(dropout.probability);
   if (threshold > 0xffffffffu) {  // everything
-    std::fill_n(s, keys * kWidth, -0.0f);
+    for (int key = 0; key < keys; ++key) std::fill_n(s + key * step, kWidth, -0.0f);
     return;
   }
   HWY_ALIGN std::uint32_t low[kWidth];
@@ -45,7 +45,7 @@ HWY_NOINLINE void Drop(const LaneBlock& block, const Panel& panel, std::int64_t 
   };
   const V factor = hn::Set(d, 1.0f / (1.0f - dropout.probability)), dropped = hn::Set(d, -0.0f);
   const auto limit = hn::Set(du, static_cast<std::uint32_t>(threshold));
-  for (int key = 0; key < keys; ++key, s += kWidth) {
+  for (int key = 0; key < keys; ++key, s += step) {
     const auto of_key = hn::Set(du, static_cast<std::uint32_t>(first + key) * 0x9e3779b9u);
     for (int j = 0; j < kWidth; j += kLanes) {
       const auto bits = mix(hn::Xor(mix(hn::Add(of_key, hn::Load(du, low + j))), hn::Load(du, high + j)));

@@ -195,7 +195,7 @@ HWY_NOINLINE inline void NarrowValuesCarefully(NarrowDesk& desk, std::size_t b) 
   FinishScores<1>(desk.blocks[b], desk.panels[b], desk.first, desk.keys, desk.hidden, desk.s[b]);
   Exponentiate<1, true>(desk.keys, desk.s[b]);
   if (desk.problem.dropout.probability > 0) {
-    Drop<1>(desk.blocks[b], desk.panels[b], desk.first, desk.keys, desk.s[b]);
+    Drop<1>(desk.blocks[b], desk.panels[b], desk.first, desk.keys, desk.s[b], kLanes);
   }
   std::fill_n(desk.sums[b], desk.states[b].out_size, 0.0f);
   for (int key = 0; key < desk.keys; key += kNarrowKeys) NarrowValues<true>(desk, b, key, none, 0);
@@ -210,7 +210,7 @@ inline void AttendBlock(NarrowDesk& desk, std::int64_t index, KeyRange reach, st
   for (std::size_t b = 0; b < desk.blocks.size(); ++b) {
     const Normaliser<1> seen = Exponentiate<1, false>(desk.keys, desk.s[b]);
     if (HWY_UNLIKELY(desk.problem.dropout.probability > 0)) {
-      Drop<1>(desk.blocks[b], desk.panels[b], desk.first, desk.keys, desk.s[b]);
+      Drop<1>(desk.blocks[b], desk.panels[b], desk.first, desk.keys, desk.s[b], kLanes);
     }
     hn::Store(seen.max[0], d, desk.seen + 2 * b * kLanes);
     hn::Store(seen.sum[0], d, desk.seen + (2 * b + 1) * kLanes);

@@ -12,7 +12,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "attention/lanes.h"
+#include "attention/backward_kernel.h"
 #include "attention/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,7 +28,7 @@ template <bool kCareful, int kRows, int kVectors>
 HWY_INLINE void OuterChain(const float* HWY_RESTRICT a, std::int64_t row_stride, std::int64_t step,
                            const float* HWY_RESTRICT b, std::int64_t b_step, int count, V (&sum)[kRows][kVectors]) {
   const F32 d;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
   for (int n = 0; n < count; ++n, a += step, b += b_step) {
     V channel[kVectors];
 #pragma GCC unroll 2
@@ -43,38 +43,46 @@ HWY_INLINE void OuterChain(const float* HWY_RESTRICT a, std::int64_t row_stride,
   }
 }
 
-// A panel of weights or of their gradients, [keys][width], and which of the block's keys its lanes look at.
-struct FactorPanel {
-  const float* factor;
-  int width, first_lane, lanes;
+// Weights, or their gradients, of a key block: [keys][kFactorStep], the block's lanes side by side. The step is not a
+// power of two, so that keys do not push each other out of the first cache.
+inline constexpr int kFactorStep = kLaneBlock + 16;
+
+// Lanes of a panel, and which of the block's keys they look at.
+struct PanelKeys {
+  int first_lane, lanes;
   int from, to;
 };
 
 // Over keys: rows of the tile are lanes of one panel.
 struct OverKeys {
-  const FactorPanel& panel;
+  const float* factors;
+  PanelKeys panel;
   const float* rows;  // of the block's keys
   std::int64_t step;
   template <bool kCareful, int kRows, int kVectors>
   HWY_INLINE void add(int lane, std::int64_t channel, V (&sum)[kRows][kVectors]) const {
-    OuterChain<kCareful>(panel.factor + panel.from * panel.width + lane, 1, panel.width,
+    OuterChain<kCareful>(factors + panel.from * kFactorStep + panel.first_lane + lane, 1, kFactorStep,
                          rows + panel.from * step + channel, step, panel.to - panel.from, sum);
   }
 };
 
-// Over lanes: rows of the tile are keys, the chain goes through all panels. A panel that looks at none of the tile's
-// keys has nothing but masked edges there.
+// Over lanes: rows of the tile are keys. Panels at either end that look at none of the tile's keys have nothing but
+// masked edges there.
 struct OverLanes {
-  std::span<const FactorPanel> panels;
+  const float* factors;
+  std::span<const PanelKeys> panels;
   const float* rows;  // of the block's lanes
   std::int64_t step;
   template <bool kCareful, int kRows, int kVectors>
   HWY_INLINE void add(int key, std::int64_t channel, V (&sum)[kRows][kVectors]) const {
-    for (const FactorPanel& panel : panels) {
-      if (panel.from >= key + kRows || panel.to <= key) continue;
-      OuterChain<kCareful>(panel.factor + key * panel.width, panel.width, 1, rows + panel.first_lane * step + channel,
-                           step, panel.lanes, sum);
-    }
+    const auto looks = [&](const PanelKeys& panel) { return panel.from < key + kRows && panel.to > key; };
+    std::size_t begin = 0, end = panels.size();
+    while (begin < end && !looks(panels[begin])) ++begin;
+    while (begin < end && !looks(panels[end - 1])) --end;
+    if (begin == end) return;
+    const int lane = panels[begin].first_lane;
+    OuterChain<kCareful>(factors + key * kFactorStep + lane, kFactorStep, 1, rows + lane * step + channel, step,
+                         panels[end - 1].first_lane + panels[end - 1].lanes - lane, sum);
   }
 };
 

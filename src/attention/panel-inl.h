@@ -164,7 +164,7 @@ HWY_NOINLINE void MarkMasked(Desk& desk, std::size_t index, int from, int to) {
   PanelScores<kVectors>(desk, index, from, to);
   Exponentiate<kVectors, true>(to - from, desk.s);
   if (desk.problem.dropout.probability > 0) {
-    Drop<kVectors>(desk.lanes, desk.panels[index], desk.first + from, to - from, desk.s);
+    Drop<kVectors>(desk.lanes, desk.panels[index], desk.first + from, to - from, desk.s, kVectors * kLanes);
   }
 }
 
@@ -206,7 +206,7 @@ void AttendPanel(Desk& desk, std::size_t index, const State& state) {
   PanelScores<kVectors>(desk, index, from, to);
   const Normaliser<kVectors> seen = Exponentiate<kVectors, false>(to - from, desk.s);
   if (HWY_UNLIKELY(desk.problem.dropout.probability > 0)) {
-    Drop<kVectors>(desk.lanes, desk.panels[index], desk.first + from, to - from, desk.s);
+    Drop<kVectors>(desk.lanes, desk.panels[index], desk.first + from, to - from, desk.s, kVectors * kLanes);
   }
 #pragma GCC unroll 3
   for (int j = 0; j < kVectors; ++j) {
