@@ -17,8 +17,13 @@
 namespace regard::cli {
 namespace {
 
-// What the steps about a real model read if nobody says.
+// Models that are looked for when none is named, best first, and what they read if nobody says.
+struct AtHand {
+  const char* name;
+  const char* text;
+};
 constexpr const char* kText = "When Mary and John went to the store, John gave a drink to";
+constexpr AtHand kAtHand[] = {{"smollm2", kText}};
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;  // that S x S weights may take
 constexpr double kSeconds = 20;                             // that measuring may take
 
@@ -55,11 +60,17 @@ Language language_of(const Choice& choice) {
               "write en or zh");
 }
 
-// The models that are looked for when none is named, best first.
 std::optional<std::string> model_at_hand() {
-  for (const char* name : {"default", "smollm2"})
-    if (const NamedModel* model = find_named_model(name); model != nullptr && is_here(*model)) return name;
+  for (const AtHand& at_hand : kAtHand)
+    if (const NamedModel* model = find_named_model(at_hand.name); model != nullptr && is_here(*model))
+      return at_hand.name;
   return std::nullopt;
+}
+
+const char* text_for(const std::string& name) {
+  for (const AtHand& at_hand : kAtHand)
+    if (name == at_hand.name) return at_hand.text;
+  return kText;
 }
 
 bool needs_model(const Choice& choice) {
@@ -96,7 +107,7 @@ int run_lesson(const Words& words) {
     model.emplace(load_model(path));
     require_one_text(*model, "the lesson is about a model of one text");
     Options text = options;
-    if (!given) text.prompt = kText;
+    if (!given) text.prompt = text_for(*name);
     const std::vector<std::int32_t> ids = prompt_ids(text, model->tokenizer());
     check_length(ids, model->config());
     report.model = summary(*name, model->config(), path);

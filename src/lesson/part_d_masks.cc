@@ -11,31 +11,42 @@
 namespace regard {
 namespace {
 
+// What one gets who takes the weights of all keys, and then strikes out those of later positions.
+struct Cut {
+  Numbers weights, sums, outputs;
+};
+
+Cut cut_after_softmax(const WorkedResult& open, const RationalMatrix& values) {
+  const std::int64_t n = open.exact_weights.rows;
+  Cut cut{.weights = open.weights, .sums = {.shape = {n}, .items = {}}, .outputs = {}};
+  RationalMatrix exact = open.exact_weights;
+  for (std::int64_t i = 0; i < n; ++i) {
+    double sum = 0;
+    Rational exact_sum = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      if (j > i) {
+        exact(i, j) = 0;
+        cut.weights.items[static_cast<std::size_t>(i * n + j)] = exactly(0);
+      }
+      sum += cut.weights(i, j).value;
+      exact_sum = exact_sum + exact(i, j);
+    }
+    cut.sums.items.push_back({sum, Exact{exact_sum}});
+  }
+  cut.outputs = exactly(exact * values);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t e = 0; e < values.columns; ++e) {
+      double& sum = cut.outputs.items[static_cast<std::size_t>(i * values.columns + e)].value = 0;
+      for (std::int64_t j = 0; j < n; ++j) sum += cut.weights(i, j).value * open.v(j, e).value;
+    }
+  return cut;
+}
+
 void add_causal(Step& step) {
   WorkedHead head = worked_head();
   head.causal = true;
   const WorkedResult open = work(worked_head()), masked = work(head);
-  // What one gets who takes the weights of all keys and then strikes out those of later positions.
-  RationalMatrix cut_weights = open.exact_weights;
-  Numbers cut = open.weights;
-  RationalMatrix sums(3, 1);
-  Numbers cut_sums{.shape = {3}, .items = {}};
-  for (std::int64_t i = 0; i < 3; ++i) {
-    double sum = 0;
-    for (std::int64_t j = 0; j < 3; ++j) {
-      if (j > i) cut_weights(i, j) = 0, cut.items[static_cast<std::size_t>(i * 3 + j)] = exactly(0);
-      sum += cut(i, j).value;
-      sums(i, 0) = sums(i, 0) + cut_weights(i, j);
-    }
-    cut_sums.items.push_back({sum, Exact{sums(i, 0)}});
-  }
-  const RationalMatrix values = head.xv * head.wv, cut_exact = cut_weights * values;
-  Numbers cut_outputs = exactly(cut_exact);
-  for (std::int64_t i = 0; i < 3; ++i)
-    for (std::int64_t e = 0; e < 2; ++e) {
-      double& sum = cut_outputs.items[static_cast<std::size_t>(i * 2 + e)].value = 0;
-      for (std::int64_t j = 0; j < 3; ++j) sum += cut(i, j).value * open.v(j, e).value;
-    }
+  const Cut cut = cut_after_softmax(open, head.xv * head.wv);
   const std::vector<std::string> q = numbered("q", 3), k = numbered("k", 3);
   step.blocks.push_back(LessonText{
       fmt::format(
@@ -56,10 +67,10 @@ void add_causal(Step& step) {
       fmt::format(
           "Cutting after the softmax goes wrong: row 2 would keep {} of its weight, and its output would be {} "
           "instead of {}. Worse, how much is left depends on the scores of positions that may not be known yet.",
-          cut_sums.items[1].text(), cut_outputs.row_fractions(1), masked.outputs.row_fractions(1)),
+          cut.sums.items[1].text(), cut.outputs.row_fractions(1), masked.outputs.row_fractions(1)),
       fmt::format("在 softmax 之后才去掉就错了：第 2 行的权重只剩 {}，输出成了 {}，而不是 "
                   "{}。更糟的是，剩下多少取决于那些本不该知道的位置的分数。",
-                  cut_sums.items[1].text(), cut_outputs.row_fractions(1), masked.outputs.row_fractions(1))});
+                  cut.sums.items[1].text(), cut.outputs.row_fractions(1), masked.outputs.row_fractions(1))});
   Table table{.caption = {"Masked before the softmax, and cut after it", "softmax 之前遮住，与之后去掉"},
               .columns = {{"row", "行"},
                           {"sum, masked before", "先遮住：和"},
@@ -71,7 +82,7 @@ void add_causal(Step& step) {
     Rational sum = 0;
     for (std::int64_t j = 0; j < 3; ++j) sum = sum + masked.exact_weights(i, j);
     table.rows.push_back({same(fmt::format("{}", i + 1)), exactly(sum), same(masked.outputs.row_fractions(i)),
-                          cut_sums.items[static_cast<std::size_t>(i)], same(cut_outputs.row_fractions(i))});
+                          cut.sums.items[static_cast<std::size_t>(i)], same(cut.outputs.row_fractions(i))});
   }
   step.blocks.push_back(std::move(table));
   Exploration explore{
@@ -97,9 +108,9 @@ void add_causal(Step& step) {
   step.blocks.push_back(std::move(explore));
   step.values.emplace_back("causal_weights", masked.weights);
   step.values.emplace_back("causal_outputs", masked.outputs);
-  step.values.emplace_back("cut_weights", cut);
-  step.values.emplace_back("cut_sums", cut_sums);
-  step.values.emplace_back("cut_outputs", cut_outputs);
+  step.values.emplace_back("cut_weights", cut.weights);
+  step.values.emplace_back("cut_sums", cut.sums);
+  step.values.emplace_back("cut_outputs", cut.outputs);
 }
 
 void add_padding(Step& step) {

@@ -13,7 +13,7 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kShown = 4;
+constexpr std::int64_t kMostShown = 4;
 
 struct Stage {
   const char* name;  // in values
@@ -99,6 +99,7 @@ Step the_block(const LessonRequest& request) {
   const RunRecord run(model, request.model->ids,
                       {Site::resid_pre, Site::attn_out, Site::resid_mid, Site::mlp_out, Site::resid_post},
                       request.progress);
+  const std::int64_t shown = std::min(kMostShown, model.config().width);
   const std::vector<Stage> all = stages(model, run, l);
   const std::string text = whole_text(*request.model);
   const std::string token = token_text(*request.model, run.tokens() - 1);
@@ -106,22 +107,22 @@ Step the_block(const LessonRequest& request) {
       fmt::format("{}, layer {} of {}, the last row (“{}”) of the text “{}”. The row has {} numbers; the first {} are "
                   "shown, and "
                   "the size of all of them (root of the mean square).",
-                  request.model->name, l, model.config().layers, token, text, model.config().width, kShown),
+                  request.model->name, l, model.config().layers, token, text, model.config().width, shown),
       fmt::format("{}，第 {} 层（共 {} 层），文本“{}”的最后一行（“{}”）。一行有 {} 个数；这里写出前 {} "
                   "个，以及全部的大小（均方根）。",
-                  request.model->name, l, model.config().layers, text, token, model.config().width, kShown)});
+                  request.model->name, l, model.config().layers, text, token, model.config().width, shown)});
   FlowChart flow{.caption = {"The block, with the size of what each step gives", "这个块：每一步结果的大小"},
                  .boxes = {}};
   Table table{.caption = {"The same row, step by step", "同一行，一步一步"},
               .columns = {{"step", "步骤"}, {"size", "大小"}},
               .rows = {}};
-  for (std::int64_t i = 0; i < kShown; ++i) table.columns.push_back(same(fmt::format("[{}]", i)));
+  for (std::int64_t i = 0; i < shown; ++i) table.columns.push_back(same(fmt::format("[{}]", i)));
   for (const Stage& stage : all) {
     const double size = size_of(stage.numbers);
     flow.boxes.emplace_back(stage.label, decimal(size, 3));
     table.rows.push_back({stage.label, Number{size, {}}});
     std::vector<double> first = {size};
-    for (std::int64_t i = 0; i < kShown; ++i) {
+    for (std::int64_t i = 0; i < shown; ++i) {
       first.push_back(stage.numbers[static_cast<std::size_t>(i)]);
       table.rows.back().push_back(Number{first.back(), {}});
     }
