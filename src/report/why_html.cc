@@ -172,6 +172,7 @@ class Writer {
     write_text(true);
     if (findings_.largest == 0) return paragraph("Hiding any token changes nothing at all: every effect is exactly 0.");
     write_legend("hiding it");
+    if (const std::string words = screen_words(report_, findings_); !words.empty()) paragraph(words);
   }
 
   void write_attention() {

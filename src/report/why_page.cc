@@ -133,6 +133,8 @@ class Writer {
       return;
     }
     add_legend("hiding it");
+    if (const std::string words = screen_words(report_, findings_); !words.empty())
+      add_paragraph(page_, words, options_.width, 2, kFaint);
   }
 
   void add_attention() {
