@@ -185,7 +185,7 @@ class Writer {
   }
 
   void write_disagreements() {
-    if (findings_.ranked.size() < 2 || findings_.largest == 0) return;
+    if (findings_.ranked.size() < 2 || findings_.largest == 0 || !why_.screened.empty()) return;
     heading("Where they disagree", "");
     if (findings_.disagreements.empty())
       paragraph("No token is read a lot and changes nothing, and none is read little and decides.");

@@ -147,7 +147,7 @@ class Writer {
   }
 
   void add_disagreements() {
-    if (findings_.ranked.size() < 2 || findings_.largest == 0) return;
+    if (findings_.ranked.size() < 2 || findings_.largest == 0 || !why_.screened.empty()) return;
     add_title("where they disagree");
     for (const Finding& finding : findings_.disagreements)
       add_paragraph(page_, in_words(report_, finding, labels_), options_.width, 2);
