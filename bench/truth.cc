@@ -9,6 +9,7 @@
 #include "intervention/why.h"
 #include "model/forward.h"
 #include "reading/reading_tap.h"
+#include "tensor/error.h"
 
 namespace regard::bench {
 namespace {
@@ -132,6 +133,11 @@ TruthScore random_truth_score(std::int64_t tokens, bool carrier) {
 }
 
 TruthTable truth(const Model& model, std::int64_t count, Progress* progress) {
+  if (const auto words = std::ssize(micro_language_tokenizer().pieces); model.tokenizer().vocabulary() != words)
+    throw Error(ErrorCode::bad_input,
+                fmt::format("this model has {} tokens and the language of the benchmark {} words",
+                            model.tokenizer().vocabulary(), words),
+                "leave the model out for the default one, or name a folder that regard train made");
   TruthTable table{.model = {.name = model.config().name, .family = model.config().family, .config = model.config()},
                    .count = count,
                    .methods = truth_methods(),

@@ -26,8 +26,8 @@ TruthScore truth_score(std::span<const double> scores, std::int64_t cause, std::
 // The same as expected of a random order of T - 2 positions.
 TruthScore random_truth_score(std::int64_t tokens, bool carrier);
 
-// `count` held-out sentences of each kind in each language. Error{bad_input} for a model that does not split them into
-// words as the micro-language's own tokenizer does. progress: told sentences done.
+// `count` held-out sentences of each kind in each language. Error{bad_input} for a model of another vocabulary than
+// the micro-language's. progress: told sentences done.
 TruthTable truth(const Model& model, std::int64_t count, Progress* progress = nullptr);
 
 }  // namespace regard::bench

@@ -15,6 +15,7 @@
 #include "report/estimate.h"
 #include "report/phrases.h"
 #include "report/why_result.h"
+#include "tensor/error.h"
 #include "two_texts.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr double kLongSeconds = 5;  // what takes longer is announced
 constexpr std::int64_t kCandidates = 5;
+constexpr std::int64_t kConfirmed = 8;  // of a screen
 
 // Rows that pass through a whole layer's products for all what-ifs, in units of rows through the whole model.
 double passes(const WhyRequest& request, const ModelConfig& config, std::int64_t row) {
@@ -34,6 +36,7 @@ double passes(const WhyRequest& request, const ModelConfig& config, std::int64_t
   if (!request.contrast.empty()) rows += 3 * seen * (seen + 1) / 2;
   if (!config.causal)  // every row passes each time
     rows = ((all ? 1 : 2) * tokens + (request.contrast.empty() ? 0 : 3 * tokens)) * tokens;
+  if (request.confirm && before > 0) rows *= std::min(1.0, static_cast<double>(*request.confirm) / before);
   // A head of layer l needs the layers from l on: half of them, on average.
   if (request.heads)
     rows += static_cast<double>(config.heads * (config.layers + 1)) / 2 * (config.causal ? seen : tokens);
@@ -79,7 +82,8 @@ void read_clean_run(const Model& model, const WhyRequest& request, Progress& pro
 int run_why(const Words& words) {
   Options options;
   InterventionOptions intervention;
-  bool no_heads = false;
+  bool no_heads = false, screen = false;
+  std::optional<std::int64_t> confirm;
   Arguments arguments("why",
                       "What an answer depends on: the effect of hiding each token and each head, beside attention.",
                       "Of an encoder-decoder the source is -p, and its three attentions are shown apart.\n"
@@ -91,12 +95,22 @@ int run_why(const Words& words) {
   intervention.declare_metric(arguments);
   intervention.declare_decoder(arguments);
   arguments.flag("--no-heads", no_heads, "leave out what each head does: most of the time goes there");
+  arguments.flag("--screen", screen,
+                 "rank all tokens by attribution patching (one pass back), then hide only the best, exactly");
+  arguments.integer("--confirm", confirm, 1, 1'000'000, "how many of them --screen hides (default: 8)");
   options.declare_output(arguments, {".json", ".csv", ".svg", ".html"});
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return kDone;
 
+  if (confirm && !screen)
+    throw Error(ErrorCode::usage, "--confirm says how many tokens --screen hides, and there is no --screen",
+                "give both, or neither: then every token is hidden");
+
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
+  if (model.encoder() != nullptr && screen)
+    throw Error(ErrorCode::unsupported, fmt::format("--screen does not know {}", model.config().family),
+                "leave it out: every token is hidden then");
   if (model.encoder() != nullptr) return why_two_texts(options, intervention, !no_heads, model, path);
   ExperimentRequest experiment = intervention.request(options, model);
   experiment.sites = Sweep::sites();
@@ -109,6 +123,7 @@ int run_why(const Words& words) {
   if (const auto contrast = experiment.runs.find("contrast"); contrast != experiment.runs.end())
     request.contrast = contrast->second;
   request.heads = !no_heads;
+  if (screen) request.confirm = confirm.value_or(kConfirmed);
   announce(options, model, request, bytes);
 
   ProgressLine progress(options.shows_progress());

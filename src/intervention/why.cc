@@ -1,10 +1,12 @@
 #include "intervention/why.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
 
+#include "intervention/gradient_reading.h"
 #include "intervention/row_readings.h"
 #include "intervention/sweep.h"
 #include "tensor/error.h"
@@ -40,6 +42,7 @@ struct Scope {
   }
   bool hides_from_row(std::int64_t s) const { return row >= 0 && s < seen && s != row; }
   bool hides_from_all(std::int64_t s) const { return causal ? s + 1 < seen : s < seen && seen > 1; }
+  bool can_be_hidden(std::int64_t s) const { return hides_from_row(s) || hides_from_all(s); }
   // The rows that may read s and reach the metric, but s itself.
   std::string other_rows(std::int64_t s) const {
     std::string rows;
@@ -49,14 +52,32 @@ struct Scope {
   }
 };
 
+// All, or the `most` that can be hidden whose screened change is largest, the first of equal ones.
+std::vector<bool> chosen_positions(const Scope& scope, const std::vector<double>& screened, std::int64_t most,
+                                   std::int64_t tokens) {
+  if (screened.empty()) return std::vector<bool>(static_cast<std::size_t>(tokens), true);
+  std::vector<std::int64_t> order;
+  for (std::int64_t s = 0; s < tokens; ++s)
+    if (scope.can_be_hidden(s)) order.push_back(s);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int64_t a, std::int64_t b) { return std::fabs(screened[a]) > std::fabs(screened[b]); });
+  std::vector<bool> chosen(static_cast<std::size_t>(tokens));
+  for (std::int64_t i = 0; i < std::min(most, std::ssize(order)); ++i) chosen[order[i]] = true;
+  return chosen;
+}
+
 }  // namespace
 
 std::int64_t what_ifs_of(const WhyRequest& request, const ModelConfig& config) {
   const Scope scope(request, config);
   const std::int64_t tokens = std::ssize(request.ids);
   std::int64_t count = 0;
-  for (std::int64_t s = 0; s < tokens; ++s) count += scope.hides_from_row(s) + scope.hides_from_all(s);
-  return count + (request.contrast.empty() ? 0 : 3 * tokens) + (request.heads ? config.layers * config.heads : 0);
+  std::int64_t positions = 0;
+  for (std::int64_t s = 0; s < tokens && positions < request.confirm.value_or(tokens); ++s) {
+    count += scope.hides_from_row(s) + scope.hides_from_all(s);
+    positions += !request.confirm || scope.can_be_hidden(s);
+  }
+  return count + (request.contrast.empty() ? 0 : 3 * positions) + (request.heads ? config.layers * config.heads : 0);
 }
 
 WhyResult why(const Model& model, const WhyRequest& request, Progress* progress) {
@@ -91,12 +112,15 @@ WhyResult why(const Model& model, const WhyRequest& request, Progress* progress)
   result.rollout = readings.rollout;
   result.norm_weighted = readings.norm_weighted;
 
+  if (request.confirm) result.screened = read_gradients(model, request.ids, result.metric, scope.row).hidden;
+  const std::vector<bool> chosen = chosen_positions(scope, result.screened, request.confirm.value_or(T), T);
   std::vector<Kind> kinds;
+  using Edits = std::vector<std::string>;
   const auto by_key = [&](std::string named, std::vector<double>& out, auto edits) {
     out.assign(static_cast<std::size_t>(T), kNone);
-    kinds.push_back({std::move(named), out.data(), T, edits});
+    kinds.push_back(
+        {std::move(named), out.data(), T, [&chosen, edits](std::int64_t s) { return chosen[s] ? edits(s) : Edits{}; }});
   };
-  using Edits = std::vector<std::string>;
   by_key("block edge row=R key=S", result.hide_from_last, [&](std::int64_t s) {
     return scope.hides_from_row(s) ? Edits{fmt::format("block edge row={} key={}", scope.row, s)} : Edits{};
   });

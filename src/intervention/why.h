@@ -29,10 +29,14 @@ struct WhyRequest {
   std::int64_t row = -1;                          // of no meaning to a metric of all rows
   std::optional<std::int64_t> contrast_row = {};  // as ExperimentRequest
   bool heads = true;                              // also zero_z
-  std::int64_t batch_rows = 1024;                 // as SweepOptions
+  // Hides, and takes from the contrast, only as many positions: those that attribution patching
+  // (intervention/gradient_reading.h), which costs one pass back, puts first. Nothing: all.
+  std::optional<std::int64_t> confirm = {};
+  std::int64_t batch_rows = 1024;  // as SweepOptions
 };
 
-// Changes of the metric, edited - base; NaN where there is no such what-if (a row cannot hide itself).
+// Changes of the metric, edited - base; NaN where there is no such what-if (a row cannot hide itself) or where the
+// screen left it out.
 struct WhyResult {
   Metric metric;
   std::int64_t row = 0;   // where it is measured; -1: over all rows
@@ -42,12 +46,14 @@ struct WhyResult {
   std::vector<double> attention, rollout, norm_weighted;  // [T] shares of the row; 0 from `seen` on
   std::vector<double> hide_from_last, hide_from_all;      // [T]
   std::vector<double> keys_only, values_only, both;       // [T], empty without a contrast
+  std::vector<double> screened;                           // [T] what hide_from_all would be to first order; or empty
   Tensor<double, 2> zero_z;                               // [L][H], empty when not asked for
   std::int64_t what_ifs = 0;
   std::vector<std::pair<std::string, Receipt>> receipts;  // summed over the what-ifs of a kind, by its edit
 };
 
-// Error{usage} when the contrast has another number of tokens, Error{bad_input} for a text of no tokens.
+// Error{usage} when the contrast has another number of tokens, Error{bad_input} for a text of no tokens; with a screen
+// also the errors of read_gradients().
 WhyResult why(const Model& model, const WhyRequest& request, Progress* progress = nullptr);
 
 // What-ifs that it will run.

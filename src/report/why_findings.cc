@@ -70,6 +70,10 @@ WhyFindings find_out(const WhyReport& report) {
   std::stable_sort(found.ranked.begin(), found.ranked.end(),
                    [&](std::int64_t a, std::int64_t b) { return std::fabs(at(cause, a)) > std::fabs(at(cause, b)); });
   if (!found.ranked.empty()) found.largest = std::fabs(at(cause, found.ranked.front()));
+  if (!why.screened.empty()) {  // the causes of the others are not known
+    found.attention = found.rollout = found.norm_weighted = std::nan("");
+    return found;
+  }
 
   std::vector<double> strength;
   for (const std::int64_t s : found.ranked) strength.push_back(std::fabs(at(cause, s)));

@@ -172,6 +172,7 @@ class Writer {
     write_text(true);
     if (findings_.largest == 0) return paragraph("Hiding any token changes nothing at all: every effect is exactly 0.");
     write_legend("hiding it");
+    if (const std::string words = screen_words(report_, findings_); !words.empty()) paragraph(words);
   }
 
   void write_attention() {
@@ -184,7 +185,7 @@ class Writer {
   }
 
   void write_disagreements() {
-    if (findings_.ranked.size() < 2 || findings_.largest == 0) return;
+    if (findings_.ranked.size() < 2 || findings_.largest == 0 || !why_.screened.empty()) return;
     heading("Where they disagree", "");
     if (findings_.disagreements.empty())
       paragraph("No token is read a lot and changes nothing, and none is read little and decides.");

@@ -13,11 +13,15 @@ struct Column {
   const char* name;
   const std::vector<double> WhyResult::*values;
 };
-constexpr Column kColumns[] = {
-    {"attention", &WhyResult::attention},         {"rollout", &WhyResult::rollout},
-    {"norm_weighted", &WhyResult::norm_weighted}, {"hide_from_last", &WhyResult::hide_from_last},
-    {"hide_from_all", &WhyResult::hide_from_all}, {"keys_only", &WhyResult::keys_only},
-    {"values_only", &WhyResult::values_only},     {"both", &WhyResult::both}};
+constexpr Column kColumns[] = {{"attention", &WhyResult::attention},
+                               {"rollout", &WhyResult::rollout},
+                               {"norm_weighted", &WhyResult::norm_weighted},
+                               {"hide_from_last", &WhyResult::hide_from_last},
+                               {"hide_from_all", &WhyResult::hide_from_all},
+                               {"keys_only", &WhyResult::keys_only},
+                               {"values_only", &WhyResult::values_only},
+                               {"both", &WhyResult::both},
+                               {"screened", &WhyResult::screened}};
 
 // NaN, which is written as null, where there is no such number.
 double at(const WhyReport& report, const Column& column, std::size_t position) {

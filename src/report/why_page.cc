@@ -133,6 +133,8 @@ class Writer {
       return;
     }
     add_legend("hiding it");
+    if (const std::string words = screen_words(report_, findings_); !words.empty())
+      add_paragraph(page_, words, options_.width, 2, kFaint);
   }
 
   void add_attention() {
@@ -145,7 +147,7 @@ class Writer {
   }
 
   void add_disagreements() {
-    if (findings_.ranked.size() < 2 || findings_.largest == 0) return;
+    if (findings_.ranked.size() < 2 || findings_.largest == 0 || !why_.screened.empty()) return;
     add_title("where they disagree");
     for (const Finding& finding : findings_.disagreements)
       add_paragraph(page_, in_words(report_, finding, labels_), options_.width, 2);

@@ -42,6 +42,7 @@ std::string why_note(const WhyReport& report, std::size_t position) {
   std::string note = fmt::format("position {} {}", position, in_quotes(report.tokens[position].bytes));
   note += fmt::format(": hidden from all {}, from the last {}", signed_number(why.hide_from_all[position]),
                       signed_number(why.hide_from_last[position]));
+  if (!why.screened.empty()) note += fmt::format(", screened {}", signed_number(why.screened[position]));
   note += fmt::format("; attention {}, rollout {}, norm-weighted {}", share_text(why.attention[position]),
                       share_text(why.rollout[position]), share_text(why.norm_weighted[position]));
   if (!why.both.empty())
@@ -102,6 +103,17 @@ std::string correlation_words(const WhyFindings& findings) {
       "How well each reading puts the tokens in the order of their causes (rank correlation, 1 is the same order): "
       "attention {}, rollout {}, norm-weighted {}.",
       number(findings.attention), number(findings.rollout), number(findings.norm_weighted));
+}
+
+std::string screen_words(const WhyReport& report, const WhyFindings& findings) {
+  if (report.why.screened.empty()) return {};
+  const std::size_t hidden =
+      findings.ranked.size() +
+      (findings.sink && std::isfinite(report.why.hide_from_all[static_cast<std::size_t>(*findings.sink)]));
+  return fmt::format(
+      "Screened: only the {} positions that attribution patching puts first were hidden, exactly; what it says of the "
+      "others is a first order, and no proof that they do not matter.",
+      hidden);
 }
 
 std::string sink_words(const WhyReport& report, std::int64_t sink, const std::string& label) {

@@ -43,6 +43,8 @@ std::string hidden_words(const WhyReport& report);
 std::string answer_words(const WhyReport& report, std::span<const std::string> labels);
 // How far each reading goes with the causes.
 std::string correlation_words(const WhyFindings& findings);
+// How many positions were hidden, where a screen chose them; else empty.
+std::string screen_words(const WhyReport& report, const WhyFindings& findings);
 std::string sink_words(const WhyReport& report, std::int64_t sink, const std::string& label);
 
 }  // namespace regard

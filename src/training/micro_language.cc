@@ -160,7 +160,7 @@ void sense(Draft& d) {
     d.made_.cause = d.say(cue);
     d.say(d.english() ? "of the" : "来自");
   }
-  d.say(it.word);
+  d.made_.carrier = d.say(it.word);  // of another word another thing would be said
   d.say(d.english() ? "," : "，");
   d.aside();
   d.say(d.english() ? "it was" : "它 很");

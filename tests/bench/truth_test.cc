@@ -2,6 +2,7 @@
 
 #include "truth.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -49,6 +49,7 @@ class Usage(ProgramTest):
         (["tokens", "tiny.gguf", "-p", "a", "-o", "out.xls"], ".json"),
         (["tokens", "tiny.gguf", "-p", "a", "-o", "out.npz"], ".json"),
         (["bench", "--only", "nothing is called this"], "nothing is called this"),
+        (["bench", "truth", "tiny.gguf", "--count", "0"], "--count"),
         (["info"], "no model"),
         (["fetch"], "no model"),
     ]

@@ -133,6 +133,25 @@ class Why(ProgramTest):
             self.assertGreaterEqual(receipt["matched"], receipt["changed"])
             self.assertGreater(receipt["changed"], 0)
 
+    def test_screen(self):
+        full = self.why("--token", "lo", "--no-heads")
+        screened = self.why("--token", "lo", "--no-heads", "--screen", "--confirm", "3")
+        tokens = len(full["tokens"])
+        self.assertEqual([key["screened"] for key in full["by_key"]], [None] * tokens)
+        scores = [abs(key["screened"]) for key in screened["by_key"]]
+        best = sorted(range(tokens - 1), key=lambda s: -scores[s])[:3]
+        self.assertEqual((screened["what_ifs"], full["what_ifs"]), (2 * 3, 2 * (tokens - 1)))
+        for position, (a, b) in enumerate(zip(full["by_key"][:-1], screened["by_key"])):
+            for name in ("hide_from_last", "hide_from_all"):
+                self.assertEqual(b[name], a[name] if position in best else None)
+            self.assertEqual(b["attention"], a["attention"])
+        # As many as there are, when more are asked for.
+        self.assertEqual(self.why("--token", "lo", "--no-heads", "--screen", "--confirm", "999")["what_ifs"], full["what_ifs"])
+        page = self.run_program("why", "tiny.gguf", "-p", TEXT, "--token", "lo", "--no-heads", "--screen", "--confirm", "3")
+        self.assertRegex(b" ".join(page.out.split()), rb"only the [23] positions")
+        self.assert_refused(USAGE, [(["why", "tiny.gguf", "-p", TEXT, "--confirm", "3"], "--screen")])
+        self.assert_refused(BAD_INPUT, [(["why", "tiny.gguf", "-p", TEXT, "--screen", "--metric", "kl"], "gradient")])
+
     def test_causes_are_what_patch_finds(self):
         document = self.why("--contrast", OTHER)
         last = len(document["tokens"]) - 1

@@ -112,6 +112,7 @@ TEST_F(GradientReadings, TimesInputIsTheDerivativeByScale) {
   const auto plain_clean = plain.logits(ids_);
   for (const MetricKind kind : {MetricKind::diff, MetricKind::logit, MetricKind::logprob, MetricKind::prob})
     for (const std::int64_t row : {std::int64_t{-1}, std::int64_t{6}}) {
+      if (row > 0 && kind != MetricKind::diff) continue;
       const Metric metric{.kind = kind, .token = 100, .against = 42};
       const std::size_t at = row < 0 ? ids_.size() - 1 : 6;
       const GradientReading reading = read_gradients(model_, ids_, metric, row);

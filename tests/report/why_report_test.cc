@@ -316,7 +316,26 @@ TEST(WhyJson, WithoutContrastAndHeadsHasNulls) {
 TEST(WhyCsv, HoldsALinePerPosition) {
   const std::string text = written<WhyReport>(sample(), write_csv);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8);
-  expect_parts(text, {"1,\" Mary\",0.02,0.1,0.3,-2,-4,,,\r\n", "6,\" to\",0.03,0.01,0.1,,,,,\r\n"});
+  expect_parts(text, {"1,\" Mary\",0.02,0.1,0.3,-2,-4,,,,\r\n", "6,\" to\",0.03,0.01,0.1,,,,,,\r\n"});
+}
+
+// Of positions that were not hidden nothing is claimed, and nothing that would need them all.
+TEST(WhyScreen, SaysWhatWasLeftOut) {
+  WhyReport report = sample();
+  WhyResult& why = report.why;
+  why.screened = {-10, -3, 1, 0.25, 0.5, 0.125, 0};
+  for (const std::size_t left_out : {3u, 4u, 5u}) why.hide_from_all[left_out] = why.hide_from_last[left_out] = kNone;
+  const std::string page = plain(why_page(report, {.width = 400}));
+  expect_parts(page, {"only the 3 positions that attribution patching puts first were hidden"});
+  const std::string html = written(report, write_why_html);
+  expect_parts(html, {"only the 3 positions", "screened +0.250"});
+  for (const std::string* text : {&page, &html})
+    for (const char* part : {"here they disagree", "rank correlation", "nan"})
+      EXPECT_EQ(text->find(part), std::string::npos) << part;
+  const auto document = nlohmann::json::parse(written<WhyReport>(report, write_json));
+  EXPECT_EQ(document["by_key"][3]["screened"], 0.25);
+  EXPECT_TRUE(document["by_key"][3]["hide_from_all"].is_null());
+  EXPECT_EQ(document["by_key"][1]["hide_from_all"], -4);
 }
 
 TEST(WhyHtml, NeedsNothingFromElsewhereAndEscapes) {
