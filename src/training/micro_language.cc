@@ -230,7 +230,11 @@ void copying(Draft& d) {
   const std::size_t length = 4 + d.below(9);
   // It goes on from anywhere: no place in the sentence says what comes next, only the letters do.
   const std::size_t start = d.below(length - 1), again = start + 1 + d.below(length - 1 - start);
-  const Words letters = d.some(d.words().letters, length);
+  // Of letters, and of the words that lookups are made of: what finds one finds the other.
+  const Lexicon& w = d.words();
+  Words all = w.letters;
+  for (const Words& more : {w.keys, w.values}) all.insert(all.end(), more.begin(), more.end());
+  const Words letters = d.some(std::move(all), length);
   for (const std::string_view letter : letters) {
     d.say(letter);
     d.about(letter);
