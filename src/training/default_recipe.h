@@ -11,7 +11,7 @@ namespace regard {
 ModelConfig default_model_config(std::int64_t vocabulary);
 
 struct DefaultRecipe {
-  AdamW how{.rate = 2e-3f, .rise = 200, .steps = 3000, .floor = 0.02f};
+  AdamW how{.rate = 2e-3f, .rise = 200, .steps = 2400, .floor = 0.02f};
   std::int64_t sentences = 80;  // of a step
   std::uint64_t seed = 1;
 

@@ -24,7 +24,7 @@ struct Lexicon {
   Words places, days;
   std::vector<Ambiguous> ambiguous;
   Words living_verbs, made_verbs, living_nouns, made_nouns;  // each says which sense is meant
-  Words keys, values, letters;
+  Words values, letters;  // what lookups give; what they are asked by, and what lists are made of
   Words things, adverbs;  // of negation; adverbs that change nothing
   std::vector<Opposites> opposites;
 };
@@ -43,7 +43,6 @@ const Lexicon& english() {
       .made_verbs = {"fixed", "built", "sold", "painted", "oiled", "ordered"},
       .living_nouns = {"nest", "fur", "claw", "cage", "tail", "mother"},
       .made_nouns = {"price", "button", "handle", "factory", "screw", "owner"},
-      .keys = {"red", "blue", "green", "black", "pink", "gray", "brown", "gold"},
       .values = {"one", "two", "three", "four", "five", "six", "seven", "eight", "nine"},
       .letters = {"a", "b", "c", "d", "e", "f", "g", "h", "j", "k", "m", "n"},
       .things = {"door", "box", "cup", "room", "bag", "shop"},
@@ -62,7 +61,6 @@ const Lexicon& chinese() {
                                 .made_verbs = {"修", "装", "开机", "充电", "升级", "安装"},
                                 .living_nouns = {"果汁", "果酱", "蛋糕", "早饭", "种子", "味道"},
                                 .made_nouns = {"电脑", "手机", "屏幕", "软件", "键盘", "耳机"},
-                                .keys = {"红", "蓝", "绿", "黑", "白", "黄", "紫", "灰"},
                                 .values = {"一", "二", "三", "四", "五", "六", "七", "八", "九"},
                                 .letters = {"甲", "乙", "丙", "丁", "戊", "己", "庚", "辛", "壬", "癸", "子", "丑"},
                                 .things = {"门", "箱子", "杯子", "房间", "书包", "窗户"},
@@ -200,7 +198,7 @@ void reference(Draft& d) {
 void lookup(Draft& d) {
   const Lexicon& w = d.words();
   const std::size_t pairs = 2 + d.below(3), asked = d.below(pairs);
-  const Words keys = d.some(w.keys, pairs), values = d.some(w.values, pairs);
+  const Words keys = d.some(w.letters, pairs), values = d.some(w.values, pairs);
   for (std::size_t i = 0; i < pairs; ++i) {
     const std::int64_t key = d.say(keys[i]), value = d.say(values[i]);
     d.say(i + 1 < pairs ? d.english() ? "," : "，" : d.english() ? ";" : "；");
@@ -230,11 +228,7 @@ void copying(Draft& d) {
   const std::size_t length = 4 + d.below(9);
   // It goes on from anywhere: no place in the sentence says what comes next, only the letters do.
   const std::size_t start = d.below(length - 1), again = start + 1 + d.below(length - 1 - start);
-  // Of letters, and of the words that lookups are made of: what finds one finds the other.
-  const Lexicon& w = d.words();
-  Words all = w.letters;
-  for (const Words& more : {w.keys, w.values}) all.insert(all.end(), more.begin(), more.end());
-  const Words letters = d.some(std::move(all), length);
+  const Words letters = d.some(d.words().letters, length);
   for (const std::string_view letter : letters) {
     d.say(letter);
     d.about(letter);
@@ -315,7 +309,7 @@ TokenizerSpec micro_language_tokenizer() {
   for (const Language language : {Language::english, Language::chinese}) {
     const Lexicon& w = lexicon(language);
     for (const Words& list : {frame_words(language), w.he, w.she, w.places, w.days, w.living_verbs, w.made_verbs,
-                              w.living_nouns, w.made_nouns, w.keys, w.values, w.letters, w.things, w.adverbs})
+                              w.living_nouns, w.made_nouns, w.values, w.letters, w.things, w.adverbs})
       for (const std::string_view word : list) add(word);
     for (const Ambiguous& it : w.ambiguous)
       for (const std::string_view word : {it.word, it.living, it.made}) add(word);
