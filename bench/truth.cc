@@ -137,7 +137,7 @@ TruthTable truth(const Model& model, std::int64_t count, Progress* progress) {
     throw Error(ErrorCode::bad_input,
                 fmt::format("this model has {} tokens and the language of the benchmark {} words",
                             model.tokenizer().vocabulary(), words),
-                "leave the model out for the default one, or name a folder that regard train made");
+                "name a folder that regard train made");
   TruthTable table{.model = {.name = model.config().name, .family = model.config().family, .config = model.config()},
                    .count = count,
                    .methods = truth_methods(),

@@ -38,7 +38,7 @@ int run_train(const Words& words) {
   std::optional<std::int64_t> steps, every;
   Arguments arguments(
       "train",
-      "Makes the small default model again: from random weights, on a generated language of English and Chinese "
+      "Makes a small model: from random weights, on a generated language of English and Chinese "
       "sentences that carry their planted causes (models/README.md).",
       "Writes a folder that other programs read too. A run that is stopped, by Ctrl-C or otherwise, goes on where it "
       "last saved when the same command is given again, and ends at the same bits. regard train out");

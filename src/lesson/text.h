@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace regard {
+#include "text/language.h"
 
-enum class Language { english, chinese };
+namespace regard {
 
 struct LessonText {
   std::string en, zh;

@@ -1,5 +1,5 @@
 #pragma once
-// How the default model is made: its shape, its data, its steps. models/README.md says it in words.
+// How the small model is made: its shape, its data, its steps. models/README.md says it in words.
 
 #include <string>
 

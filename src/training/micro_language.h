@@ -1,6 +1,6 @@
 #pragma once
 // A small language made for teaching and for proving answers: every sentence, English or Chinese, carries its planted
-// cause, the earlier word that its last word depends on. What the default model is trained on (models/README.md).
+// cause, the earlier word that its last word depends on. models/README.md shows some.
 
 #include <cstdint>
 #include <span>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/language.h"
 #include "text/tokenizer_spec.h"
 
 namespace regard {
@@ -22,8 +23,6 @@ enum class SentenceKind {
 inline constexpr SentenceKind kSentenceKinds[] = {SentenceKind::sense, SentenceKind::reference, SentenceKind::lookup,
                                                   SentenceKind::copying, SentenceKind::negation};
 std::string_view name(SentenceKind kind);
-
-enum class Language { english, chinese };
 
 // Words are tokens. The answer is the last word; the words before it are the prompt.
 struct Sentence {

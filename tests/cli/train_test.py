@@ -1,4 +1,4 @@
-"""regard train: the same folder however often it was stopped, and the model that is inside the program."""
+"""regard train: the same folder however often it was stopped."""
 
 import os
 import pathlib
@@ -12,7 +12,6 @@ from program import PROGRAM, ProgramTest
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "loss.svg")
 STEPS = ("--steps", "30", "--save-every", "3", "--quiet")
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Train(ProgramTest):
@@ -52,36 +51,6 @@ class Train(ProgramTest):
         result = self.run_program("train")
         self.assertEqual(result.status, 2)
         self.assertIn("regard train DIR", result.err)
-
-
-class Default(ProgramTest):
-    def test_it_is_the_one_of_the_source(self):
-        path = pathlib.Path(self.document("fetch", "default")["fetched"]["path"])
-        for name in ("config.json", "model.safetensors", "tokenizer.json"):
-            self.assertEqual((path / name).read_bytes(), (ROOT / "models" / "default" / name).read_bytes())
-        (path / "model.safetensors").write_bytes(b"spoilt")
-        self.document("info", "default")
-        self.assertEqual((path / "model.safetensors").read_bytes(),
-                         (ROOT / "models" / "default" / "model.safetensors").read_bytes())
-
-    def test_it_answers(self):
-        for text, answer in (("mary and tom went to the park , and we called him", "tom"),
-                             ("小明 和 小红 去 了 公园 ， 大家 叫 她", "小红"),
-                             ("我 吃 了 一个 苹果 ， 它 很", "甜"), ("这 个 电脑 来自 苹果 ， 它 很", "快"),
-                             ("k d f a . d f", "a"), ("the door is not open , so it is", "closed")):
-            best = self.document("logits", "default", "-p", text, "--top", "1")["next"][0]
-            self.assertEqual(best["text"], answer, text)
-
-    def test_why_names_the_cause(self):
-        document = self.document("why", "default", "-p", "mary and tom went to the park , and we called him",
-                                 "--metric", "diff 'tom' 'mary'")
-        strongest = max(document["by_key"][1:-1], key=lambda key: abs(key["hide_from_all"]))
-        self.assertEqual(strongest["text"], "tom")
-
-    def test_it_does_not_know_other_words(self):
-        result = self.run_program("logits", "default", "-p", "an unheard word")
-        self.assertEqual(result.status, 1)
-        self.assertIn("unheard", result.err)
 
 
 if __name__ == "__main__":
