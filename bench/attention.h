@@ -7,8 +7,8 @@
 
 namespace regard::bench {
 
-// Attention forward and backward against the FMA peak (causal counted as the exact triangle), grouped decode against the
-// read bandwidth, and what reading every row costs beside the forward pass.
+// Attention forward and backward against the FMA peak (causal counted as the exact triangle), grouped decode against
+// the read bandwidth, and what reading every row costs beside the forward pass.
 void attention_lines(const std::string& filter, const std::function<void(const Line&)>& each);
 
 }  // namespace regard::bench
