@@ -282,7 +282,8 @@ inline Errors plain_errors(const Problem& problem, const ReferenceAttention& tru
         books += weight;
         const float factor = dropout_factor(problem, r, static_cast<std::int32_t>(h), j);
         if (s[j] == 0 || factor == 0) continue;
-        for (std::int64_t e = 0; e < problem.value_channels; ++e) out[e] += factor * weight * stored(sequence.v, j, g, e);
+        for (std::int64_t e = 0; e < problem.value_channels; ++e)
+          out[e] += factor * weight * stored(sequence.v, j, g, e);
       }
       for (std::int64_t e = 0; e < problem.value_channels; ++e) {
         errors.out = std::max(errors.out, std::abs(out[e] - truth.out(r, h, e)));
