@@ -13,18 +13,18 @@
 namespace regard::cli {
 namespace {
 
-constexpr std::int64_t kAsked = 500;  // held-out sentences of a kind and language
+constexpr std::int64_t kAsked = 500;
 constexpr std::int64_t kSaveEvery = 200;
 
 // What was written is what is asked: the rounded weights of the folder.
-std::vector<Answered> ask(const std::filesystem::path& folder, ProgressLine& progress) {
+std::vector<Answered> ask(const std::filesystem::path& folder, std::int64_t asked, ProgressLine& progress) {
   const Model model = Model::load(folder);
   std::vector<Answered> answered;
   for (const SentenceKind kind : kSentenceKinds)
     for (const Language language : {Language::english, Language::chinese}) {
       progress.at("asking held-out sentences", std::ssize(answered), 10);
-      answered.push_back({std::string(name(kind)), language == Language::english ? "en" : "zh", kAsked,
-                          right_answers(model, kind, language, kAsked)});
+      answered.push_back({std::string(name(kind)), language == Language::english ? "en" : "zh", asked,
+                          right_answers(model, kind, language, asked)});
     }
   return answered;
 }
@@ -35,7 +35,7 @@ int run_train(const Words& words) {
   Options options;
   DefaultRecipe recipe;
   std::optional<std::string> to;
-  std::optional<std::int64_t> steps, every;
+  std::optional<std::int64_t> steps, every, asked;
   Arguments arguments(
       "train",
       "Makes a small model: from random weights, on a generated language of English and Chinese "
@@ -45,6 +45,8 @@ int run_train(const Words& words) {
   arguments.positional("DIR", to, "the folder to write");
   arguments.integer("--steps", steps, 1, 1'000'000, fmt::format("of the whole run (default {})", recipe.how.steps));
   arguments.integer("--save-every", every, 1, 1'000'000, fmt::format("steps between saves (default {})", kSaveEvery));
+  arguments.integer("--held-out", asked, 1, 1'000'000,
+                    fmt::format("sentences asked at the end, of each kind in each language (default {})", kAsked));
   options.declare_output(arguments, {".json"});
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return kDone;
@@ -81,7 +83,7 @@ int run_train(const Words& words) {
   const TrainResult result{.path = folder.string(),
                            .losses = {trainer.losses().begin(), trainer.losses().end()},
                            .parameters = std::ssize(trainer.parameters().values()),
-                           .answered = ask(folder, progress)};
+                           .answered = ask(folder, asked.value_or(kAsked), progress)};
   progress.clear();
   deliver(options, {.json = [&](Output& out) { write_json(out, result); },
                     .page = [&](const Terminal& terminal) { return train_page(result, terminal.columns); }});
