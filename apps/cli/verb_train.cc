@@ -35,7 +35,7 @@ int run_train(const Words& words) {
   Options options;
   DefaultRecipe recipe;
   std::optional<std::string> to;
-  std::optional<std::int64_t> steps, every, asked;
+  std::optional<std::int64_t> steps, sentences, every, asked;
   Arguments arguments(
       "train",
       "Makes a small model: from random weights, on a generated language of English and Chinese "
@@ -44,6 +44,8 @@ int run_train(const Words& words) {
       "last saved when the same command is given again, and ends at the same bits. regard train out");
   arguments.positional("DIR", to, "the folder to write");
   arguments.integer("--steps", steps, 1, 1'000'000, fmt::format("of the whole run (default {})", recipe.how.steps));
+  arguments.integer("--sentences", sentences, 1, 1'000'000,
+                    fmt::format("that a step learns from (default {})", recipe.sentences));
   arguments.integer("--save-every", every, 1, 1'000'000, fmt::format("steps between saves (default {})", kSaveEvery));
   arguments.integer("--held-out", asked, 1, 1'000'000,
                     fmt::format("sentences asked at the end, of each kind in each language (default {})", kAsked));
@@ -52,6 +54,7 @@ int run_train(const Words& words) {
   if (!options.parse(arguments, words)) return kDone;
   if (!to) throw Error(ErrorCode::usage, "no folder to write", "regard train DIR");
   if (steps) recipe.how.steps = *steps;
+  if (sentences) recipe.sentences = *sentences;
 
   const std::filesystem::path folder = *to, state = folder / "training.state";
   const TokenizerSpec spec = micro_language_tokenizer();
