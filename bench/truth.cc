@@ -146,7 +146,7 @@ TruthTable truth(const Model& model, std::int64_t count, Progress* progress) {
   for (const SentenceKind kind : kSentenceKinds)
     for (const Language language : {Language::english, Language::chinese}) {
       TruthGroup group{.kind = std::string(name(kind)),
-                       .language = language == Language::english ? "english" : "chinese",
+                       .language = std::string(code(language)),
                        .asked = count,
                        .scores = std::vector<TruthScore>(table.methods.size())};
       for (std::int64_t i = 0; i < count; ++i) {

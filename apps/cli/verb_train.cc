@@ -23,8 +23,8 @@ std::vector<Answered> ask(const std::filesystem::path& folder, std::int64_t aske
   for (const SentenceKind kind : kSentenceKinds)
     for (const Language language : {Language::english, Language::chinese}) {
       progress.at("asking held-out sentences", std::ssize(answered), 10);
-      answered.push_back({std::string(name(kind)), language == Language::english ? "en" : "zh", asked,
-                          right_answers(model, kind, language, asked)});
+      answered.push_back(
+          {std::string(name(kind)), std::string(code(language)), asked, right_answers(model, kind, language, asked)});
     }
   return answered;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "attention/problem.h"
+#include "parallel/counter_random.h"
 
 namespace regard {
 
@@ -19,15 +20,10 @@ constexpr std::uint32_t mix_bits(std::uint32_t x) {
 // What a lane brings to the hash, 64 bits of (seed, sequence, head, position): splitmix64 chained.
 constexpr std::uint64_t dropout_lane(std::uint64_t seed, std::int32_t sequence, std::int32_t head,
                                      std::int64_t position) {
-  const auto step = [](std::uint64_t z) {
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  };
   const std::uint64_t who =
       std::uint64_t{static_cast<std::uint32_t>(sequence)} << 32 | static_cast<std::uint32_t>(head);
-  return step(step(step(seed) ^ who) ^ static_cast<std::uint64_t>(position));
+  using Random = CounterRandom;
+  return Random::mix(Random::mix(Random::mix(seed) ^ who) ^ static_cast<std::uint64_t>(position));
 }
 
 // 32 bits of an edge; below the threshold it is dropped. (Keys count modulo 2^32.)

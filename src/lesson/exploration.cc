@@ -61,6 +61,12 @@ SmallHead moved(const SmallHead& head, const std::vector<Slider>& sliders, const
   return result;
 }
 
+SmallMatrix key_weights(const SmallHead& head) {
+  SmallMatrix wk = head.wk;
+  for (double& item : wk.items) item *= head.key_scale;
+  return wk;
+}
+
 SmallHeadResult run(const SmallHead& given) {
   SmallHead head = given;
   if (head.rate != 0) {
@@ -68,9 +74,7 @@ SmallHeadResult run(const SmallHead& given) {
     head = stepped(head, gradients(head, head.target), given.rate);
   }
   Tensor<float, 2> q = project(to_tensor(head.xq).view(), to_tensor(head.wq).view());
-  SmallMatrix wk = head.wk;
-  for (double& item : wk.items) item *= head.key_scale;
-  Tensor<float, 2> k = project(to_tensor(head.xk).view(), to_tensor(wk).view());
+  Tensor<float, 2> k = project(to_tensor(head.xk).view(), to_tensor(key_weights(head)).view());
   const Tensor<float, 2> v = project(to_tensor(head.xv).view(), to_tensor(head.wv).view());
   if (head.rotary) {
     rotate(q, head.query_positions);

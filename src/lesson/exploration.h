@@ -65,6 +65,8 @@ struct Exploration {
   std::vector<Check> checks;
 };
 
+// wk with key_scale in it: what makes the keys.
+SmallMatrix key_weights(const SmallHead& head);
 // The head with the sliders at `settings`.
 SmallHead moved(const SmallHead& head, const std::vector<Slider>& sliders, const std::vector<double>& settings);
 // By the engine's kernels.

@@ -85,12 +85,7 @@ Step worked_single_head(const LessonRequest&) {
       .readers = numbered("q", 3),
       .keys = numbered("k", 3),
       .head = to_small_head(head),
-      .sliders = {{.label = {"c, in units of √2 ln 2", "c（以 √2 ln 2 为单位）"},
-                   .low = 0,
-                   .high = 6,
-                   .step = 0.25,
-                   .initial = 1,
-                   .targets = {{.what = "key_scale", .factor = worked_key_scale()}}}},
+      .sliders = {key_scale_slider()},
       .checks = {}};
   check_on_a_grid(explore, 25);
   step.blocks.push_back(std::move(explore));

@@ -97,12 +97,7 @@ void add_causal(Step& step) {
                    .step = 1,
                    .initial = 1,
                    .targets = {{.what = "causal"}}},
-                  {.label = {"c, in units of √2 ln 2", "c（以 √2 ln 2 为单位）"},
-                   .low = 0,
-                   .high = 6,
-                   .step = 0.25,
-                   .initial = 1,
-                   .targets = {{.what = "key_scale", .factor = worked_key_scale()}}}},
+                  key_scale_slider()},
       .checks = {}};
   check_on_a_grid(explore, 2);
   step.blocks.push_back(std::move(explore));
@@ -138,9 +133,8 @@ void add_padding(Step& step) {
 bool same_one_by_one() {
   const Tensor<float, 2> x = to_tensor(to_small_matrix(worked_tokens()));
   const SmallHead head = to_small_head(worked_head());
-  SmallMatrix wk = head.wk;
-  for (double& item : wk.items) item *= head.key_scale;
-  const Tensor<float, 2> q = project(x.view(), to_tensor(head.wq).view()), k = project(x.view(), to_tensor(wk).view()),
+  const Tensor<float, 2> q = project(x.view(), to_tensor(head.wq).view()),
+                         k = project(x.view(), to_tensor(key_weights(head)).view()),
                          v = project(x.view(), to_tensor(head.wv).view());
   const Attended all = attend(q.view(), k.view(), v.view(), {.causal = true});
   bool same = true;

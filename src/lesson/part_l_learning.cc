@@ -55,7 +55,7 @@ Step one_training_step(const LessonRequest&) {
   const ExactStep exact = exact_step(head, forward, target);
 
   SmallHead small = to_small_head(head);
-  for (double& item : small.wk.items) item *= small.key_scale;
+  small.wk = key_weights(small);
   small.key_scale = 1;
   const HeadGradients back = gradients(small, to_small_matrix(target));
   const SmallHead after = stepped(small, back, rate.number());

@@ -23,6 +23,15 @@ bool sees(const WorkedHead& head, std::int64_t row, std::int64_t key) {
 
 double worked_key_scale() { return number_of(Factor::sqrt2_ln2); }
 
+Slider key_scale_slider() {
+  return {.label = {"c, in units of √2 ln 2", "c（以 √2 ln 2 为单位）"},
+          .low = 0,
+          .high = 6,
+          .step = 0.25,
+          .initial = 1,
+          .targets = {{.what = "key_scale", .factor = worked_key_scale()}}};
+}
+
 RationalMatrix worked_tokens() { return {3, 2, {1, 0, 0, 1, 1, 1}}; }
 
 WorkedHead worked_head() { return worked_head(worked_tokens()); }

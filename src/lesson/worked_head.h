@@ -29,6 +29,7 @@ RationalMatrix worked_tokens();
 WorkedHead worked_head();
 WorkedHead worked_head(const RationalMatrix& tokens);
 double worked_key_scale();  // c
+Slider key_scale_slider();  // c, in units of its own
 
 // The engine's numbers beside the exact ones. Error{unsupported} where a score is no whole multiple of ln 2.
 WorkedResult work(const WorkedHead& head);

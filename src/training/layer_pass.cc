@@ -8,7 +8,7 @@
 #include "kernels/gradients.h"
 #include "model/layers.h"
 #include "tensor/error.h"
-#include "training/counter_random.h"
+#include "parallel/counter_random.h"
 #include "training/linear_gradient.h"
 
 namespace regard {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "training/counter_random.h"
+#include "parallel/counter_random.h"
 
 namespace regard {
 namespace {

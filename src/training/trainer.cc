@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "tensor/error.h"
-#include "training/counter_random.h"
+#include "parallel/counter_random.h"
 #include "training/model_pass.h"
 #include "weights/new_file.h"
 #include "weights/safetensors.h"

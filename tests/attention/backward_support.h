@@ -119,17 +119,8 @@ inline Grads plain_gradients(const TestProblem& made, const Incoming& in, const 
       float max = sink;
       for (const std::int64_t j : order(sequence.length)) {
         if (truth.weight(r, h, j) == 0) continue;
-        float dot = 0;
-        for (const std::int64_t d : order(channels)) dot += problem.q(r, h, d) * stored(sequence.k, j, g, d);
-        dot *= scale;
-        if (problem.softcap > 0) dot = problem.softcap * (tanh[j] = std::tanh(dot / problem.softcap));
-        const std::int64_t at = problem.mask.bias_by_position ? problem.rows[r].position : r;
-        if (problem.mask.bias.data != nullptr) dot += problem.mask.bias(at, h, j);
-        for (const EdgeEdit& edge : problem.mask.edges) {
-          if (edge.row == r && edge.head == h && j >= edge.key_begin && j < edge.key_end) dot += edge.add;
-        }
-        s[j] = dot;
-        max = std::max(max, dot);
+        s[j] = plain_score(problem, r, h, j, order(channels), &tanh[j]);
+        max = std::max(max, s[j]);
       }
       if (max == -kInfinity) continue;
       float sum = 0;

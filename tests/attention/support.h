@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -19,7 +20,6 @@
 #include "kernels/target.h"
 #include "parallel/parallel_for.h"
 #include "tensor/buffer.h"
-#include "tensor/half.h"
 
 namespace regard::test {
 
@@ -228,15 +228,29 @@ void on_every_form(Body body) {
 
 // The numbers of a row as the kernel must understand them.
 inline float stored(const Rows& rows, std::int64_t j, std::int64_t g, std::int64_t c) {
-  const std::byte* at = rows.row(j) + g * rows.head_stride + c * rows.inner_stride;
-  if (rows.dtype == DType::f32) {
-    float value;
-    std::memcpy(&value, at, sizeof(value));
-    return value;
+  return static_cast<float>(reference_element(rows, j, g, c));
+}
+
+// The score of a key that row r sees, as a plain evaluation in float32 has it: `channels` in the order of the sum.
+// tanh: what the softcap's was, where it is asked for and there is one.
+template <class Channels>
+float plain_score(const Problem& problem, std::int64_t r, std::int64_t h, std::int64_t j, const Channels& channels,
+                  float* tanh = nullptr) {
+  const Sequence& sequence = problem.sequences[problem.rows[r].sequence];
+  const std::int64_t g = h / (problem.q.shape[1] / problem.kv_heads);
+  float dot = 0;
+  for (const std::int64_t d : channels) dot += problem.q(r, h, d) * stored(sequence.k, j, g, d);
+  dot *= problem.scale ? *problem.scale : 1 / std::sqrt(static_cast<float>(problem.q.shape[2]));
+  if (problem.softcap > 0) {
+    const float capped = std::tanh(dot / problem.softcap);
+    if (tanh != nullptr) *tanh = capped;
+    dot = problem.softcap * capped;
   }
-  std::uint16_t half;
-  std::memcpy(&half, at, sizeof(half));
-  return rows.dtype == DType::f16 ? f32_from_f16(half) : f32_from_bf16(half);
+  const std::int64_t at = problem.mask.bias_by_position ? problem.rows[r].position : r;
+  if (problem.mask.bias.data != nullptr) dot += problem.mask.bias(at, h, j);
+  for (const EdgeEdit& edge : problem.mask.edges)
+    if (edge.row == r && edge.head == h && j >= edge.key_begin && j < edge.key_end) dot += edge.add;
+  return dot;
 }
 
 struct Errors {
@@ -258,16 +272,8 @@ inline Errors plain_errors(const Problem& problem, const ReferenceAttention& tru
       float max = sink;
       for (std::int64_t j = 0; j < sequence.length; ++j) {
         if (truth.weight(r, h, j) == 0) continue;
-        float dot = 0;
-        for (std::int64_t d = 0; d < channels; ++d) dot += problem.q(r, h, d) * stored(sequence.k, j, g, d);
-        dot *= problem.scale ? *problem.scale : 1 / std::sqrt(static_cast<float>(channels));
-        if (problem.softcap > 0) dot = problem.softcap * std::tanh(dot / problem.softcap);
-        if (problem.mask.bias.data != nullptr) dot += problem.mask.bias(r, h, j);
-        for (const EdgeEdit& edge : problem.mask.edges) {
-          if (edge.row == r && edge.head == h && j >= edge.key_begin && j < edge.key_end) dot += edge.add;
-        }
-        s[j] = dot;
-        max = std::max(max, dot);
+        s[j] = plain_score(problem, r, h, j, std::views::iota(std::int64_t{0}, channels));
+        max = std::max(max, s[j]);
       }
       if (max == -kInfinity) continue;
       float sum = 0;

@@ -123,8 +123,8 @@ TEST(TruthReport, SaysWhichMethodsAreAsGood) {
                    .count = 4,
                    .methods = {{"one", "first", "a"}, {"two", "second", "b"}, {"three", "third", "c"}},
                    .groups = {}};
-  table.groups.push_back({"sense", "english", 4, 4, 0, {{4, 4, 4}, {4, 4, 4}, {1, 1, 2}}});
-  table.groups.push_back({"lookup", "english", 4, 2, 2, {{1, 2, 1.5}, {0, 1, 1}, {0, 0, 0.5}}});
+  table.groups.push_back({"sense", "en", 4, 4, 0, {{4, 4, 4}, {4, 4, 4}, {1, 1, 2}}});
+  table.groups.push_back({"lookup", "en", 4, 2, 2, {{1, 2, 1.5}, {0, 1, 1}, {0, 0, 0.5}}});
   Output out = Output::to_memory();
   write_markdown(out, table);
   out.finish();

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -27,6 +28,19 @@ class Train(ProgramTest):
         self.assertTrue(all(0 <= h["right"] <= h["asked"] == 4 for h in document["held_out"]))
         self.assertEqual(sorted(os.listdir(self.path("whole"))), sorted(FILES))
         xml.etree.ElementTree.parse(self.path("whole/loss.svg"))
+
+        # What is said of it in models/README.md.
+        page = (pathlib.Path(__file__).resolve().parents[2] / "models" / "README.md").read_text(encoding="utf-8")
+        self.assertIn(f"{round(document['parameters'], -4):,} numbers", page)
+        usage = self.run_program("train", "--help").out.decode()
+        steps, sentences = (re.search(rf"{option} .*?\(default (\d+)\)", usage, re.S)[1] for option in ("--steps", "--sentences"))
+        self.assertIn(f"{int(steps):,} steps of AdamW on {sentences} sentences each", page)
+
+        table = self.document("bench", "truth", "whole", "--count", "1")
+        self.assertEqual(len(table["methods"]), 13)
+        result = self.run_program("bench", "truth", "whole", "--count", "1", "-o", "truth.md")
+        self.assertEqual((result.status, result.out), (0, b""))
+        self.assertIn("| method |", pathlib.Path(self.path("truth.md")).read_text(encoding="utf-8"))
 
         state = pathlib.Path(self.path("killed"), "training.state")
         for _ in range(5):

@@ -1,8 +1,11 @@
 // The lesson's numbers: the engine's beside the exact ones, gradients beside central differences.
 
 #include "lesson/lesson.h"
+
+#include "attention/backward.h"
+#include "attention/forward.h"
+#include "lesson/attend.h"
 #include "lesson/learning.h"
-#include "lesson/normal.h"
 #include "lesson/parts.h"
 #include "lesson/worked_head.h"
 #include "support/errors.h"
@@ -90,21 +93,6 @@ TEST(Lesson, SlidersStartAtWhatTheTextShows) {
       }
 }
 
-TEST(Lesson, NormalNumbersAreNormal) {
-  // Of n numbers the mean has the standard deviation 1/sqrt(n), the variance sqrt(2/n): four of them are allowed.
-  constexpr int kCount = 1 << 16;
-  double sum = 0, squares = 0;
-  for (int i = 0; i < kCount; ++i) {
-    const double x = normal(1, static_cast<std::uint64_t>(i));
-    sum += x;
-    squares += x * x;
-  }
-  EXPECT_NEAR(sum / kCount, 0, 4 / std::sqrt(kCount));
-  EXPECT_NEAR(squares / kCount, 1, 4 * std::sqrt(2.0 / kCount));
-  EXPECT_EQ(normal(1, 5), normal(1, 5));
-  EXPECT_NE(normal(1, 5), normal(2, 5));
-}
-
 TEST(Lesson, TheSpreadOfDotProductsIsTheRootOfTheirLength) {
   const Step step = why_the_root({});
   const Numbers &widths = *step.value("d"), &variance = *step.value("variance");
@@ -173,6 +161,45 @@ TEST(Learning, GradientsAreWhatCentralDifferencesSay) {
         EXPECT_NEAR(gradient->items[i], slope, rounding(4) + 1e-9) << name << ' ' << i;
       }
     EXPECT_LT(loss_of(stepped(head, back, 0.1), target), back.loss);
+  }
+}
+
+// What flows back by hand is what the engine's backward makes of the same head.
+TEST(Learning, GradientsAreTheEnginesBackward) {
+  SmallHead head = to_small_head(worked_head());
+  head.xq = {1, 2, {1, 1}};
+  head.wk = key_weights(head);
+  head.key_scale = 1;
+  const HeadGradients back = gradients(head, {1, 2, {1, 1}});
+  const Tensor<float, 2> q = project(to_tensor(head.xq).view(), to_tensor(head.wq).view()),
+                         k = project(to_tensor(head.xk).view(), to_tensor(head.wk).view()),
+                         v = project(to_tensor(head.xv).view(), to_tensor(head.wv).view()),
+                         d_out = to_tensor(back.d_output);
+  const std::int64_t S = k.shape()[0];
+  const auto rows_of = [](const std::byte* const* page, std::int64_t length) {
+    return Rows{DType::f32, page, length, 8, 8, 4};
+  };
+  const auto* keys = reinterpret_cast<const std::byte*>(k.data());
+  const auto* values = reinterpret_cast<const std::byte*>(v.data());
+  const Sequence sequence{.length = S, .k = rows_of(&keys, S), .v = rows_of(&values, S), .visible = {}, .segment = {}};
+  const QueryRow row;
+  const Tensor<float, 3> no_bias({1, 1, S});
+  Problem problem{.q = {q.data(), {1, 1, 2}}, .rows = {&row, 1}, .sequences = {&sequence, 1}};
+  problem.value_channels = 2;
+  problem.scale = static_cast<float>(head.scale);
+  problem.mask.bias = no_bias.view();
+  Tensor<float, 3> out({1, 1, 2}), d_q({1, 1, 2}), d_k({S, 1, 2}), d_v({S, 1, 2}), d_scores({1, 1, S});
+  Tensor<RowSoftmax, 2> softmax({1, 1});
+  forward(problem, out.view(), softmax.view());
+  const View<float, 3> to_keys = d_k.view(), to_values = d_v.view();
+  backward(problem, out.view(), softmax.view(), {d_out.data(), {1, 1, 2}},
+           {.d_q = d_q.view(), .d_k = {&to_keys, 1}, .d_v = {&to_values, 1}, .d_bias = d_scores.view(), .d_sinks = {}});
+  const std::pair<const SmallMatrix*, const Tensor<float, 3>*> pairs[] = {
+      {&back.d_q, &d_q}, {&back.d_k, &d_k}, {&back.d_v, &d_v}, {&back.d_scores, &d_scores}};
+  for (const auto& [by_hand, engine] : pairs) {
+    ASSERT_EQ(std::ssize(by_hand->items), engine->size());
+    for (std::int64_t i = 0; i < engine->size(); ++i)
+      EXPECT_NEAR(engine->data()[i], by_hand->items[i], rounding(by_hand->items[i]));
   }
 }
 

@@ -14,7 +14,7 @@ class CounterRandom {
   explicit CounterRandom(std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0)
       : key_(mix(mix(mix(a) ^ b) ^ (c + 0x9e3779b97f4a7c15u))) {}
 
-  static std::uint64_t mix(std::uint64_t z) {
+  static constexpr std::uint64_t mix(std::uint64_t z) {
     z += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
