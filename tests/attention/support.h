@@ -20,6 +20,7 @@
 #include "kernels/target.h"
 #include "parallel/parallel_for.h"
 #include "tensor/buffer.h"
+#include "tensor/half.h"
 
 namespace regard::test {
 
