@@ -184,7 +184,10 @@ TEST(Learning, GradientsAreTheEnginesBackward) {
   const Sequence sequence{.length = S, .k = rows_of(&keys, S), .v = rows_of(&values, S), .visible = {}, .segment = {}};
   const QueryRow row;
   const Tensor<float, 3> no_bias({1, 1, S});
-  Problem problem{.q = {q.data(), {1, 1, 2}}, .rows = {&row, 1}, .sequences = {&sequence, 1}};
+  Problem problem;
+  problem.q = {q.data(), {1, 1, 2}};
+  problem.rows = {&row, 1};
+  problem.sequences = {&sequence, 1};
   problem.value_channels = 2;
   problem.scale = static_cast<float>(head.scale);
   problem.mask.bias = no_bias.view();
