@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/forward.h"
+#include "parallel/counter_random.h"
 #include "tensor/error.h"
 
 namespace regard {
@@ -63,6 +64,8 @@ constexpr SentenceKind kOfTen[] = {SentenceKind::sense,   SentenceKind::referenc
                                    SentenceKind::copying, SentenceKind::copying,   SentenceKind::copying,
                                    SentenceKind::copying};
 
+constexpr std::uint64_t kHiddenIn = 4;  // one sentence of this many has a word that is not read
+
 Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std::int64_t step) {
   Batch batch;
   for (std::int64_t i = 0; i < recipe.sentences; ++i) {
@@ -76,7 +79,11 @@ Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std
     if (i / 20 % 4 == 0) std::copy(q.prompt.begin() + 1, q.prompt.end(), next.begin());
     for (const std::int64_t word : said.decided) next[word] = q.prompt[word + 1];
     next.back() = q.answer;
-    batch.add(q.prompt, next);
+    // Neither <s> nor the last word, which reads itself.
+    CounterRandom random(recipe.seed, number);
+    const std::int64_t hidden =
+        random.below(kHiddenIn) == 0 ? 1 + static_cast<std::int64_t>(random.below(q.prompt.size() - 2)) : -1;
+    batch.add(q.prompt, next, hidden);
   }
   return batch;
 }

@@ -20,7 +20,8 @@ struct DefaultRecipe {
 };
 
 // The sentences of step `step`, in their order. Of every fourth twenty all words are learnt, of the others those that
-// follow from what was said.
+// follow from what was said. In every fourth sentence one word cannot be read: what a model says without a word is
+// something that it learnt too, so what hiding a word does is not an accident of what was never seen.
 Batch default_batch(const DefaultRecipe& recipe, const Tokenizer& tokenizer, std::int64_t step);
 
 // A sentence as tokens: <s>, then the words before the last, word i at position i + 1; and what comes next.

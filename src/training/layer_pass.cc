@@ -49,11 +49,12 @@ void refuse(const ModelConfig& c, bool has, const char* what) {
 
 }  // namespace
 
-LayerPass::LayerPass(const Model& model, std::vector<Row> rows, Dropout dropout)
+LayerPass::LayerPass(const Model& model, std::vector<Row> rows, Dropout dropout, std::vector<std::uint8_t> visible)
     : model_(model),
       config_(model.config()),
       rows_(std::move(rows)),
       dropout_(dropout),
+      visible_(std::move(visible)),
       state_(config_, 1, std::ssize(rows_)) {
   refuse(config_, config_.mixture.experts > 0, "a mixture of experts");
   refuse(config_, config_.cross_attention, "attention to a source");
@@ -73,6 +74,9 @@ LayerPass::LayerPass(const Model& model, std::vector<Row> rows, Dropout dropout)
     query_rows_.push_back({row.sequence, 0, row.position});
   }
   begins_.push_back(std::ssize(rows_));
+  if (!visible_.empty() && visible_.size() != rows_.size())
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{} rows, and {} of which it is said whether they are read", rows_.size(), visible_.size()));
 }
 
 RotaryTable& LayerPass::rotary(std::int64_t layer) {
@@ -93,7 +97,9 @@ Problem LayerPass::problem(std::int64_t layer, const KeptLayer& kept) {
     sequences_[s] = {.length = length,
                      .k = {DType::f32, &key_pages_[s], length, G * config_.head_dim * f, config_.head_dim * f, f},
                      .v = {DType::f32, &value_pages_[s], length, G * config_.value_dim * f, config_.value_dim * f, f},
-                     .visible = {},
+                     .visible = visible_.empty() ? std::span<const std::uint8_t>()
+                                                 : std::span(visible_).subspan(static_cast<std::size_t>(begin),
+                                                                               static_cast<std::size_t>(length)),
                      .segment = {}};
   }
   problem.q = kept.q.view();

@@ -41,7 +41,8 @@ class LayerPass {
   // rows: whole texts, each in one piece from position 0 on, the sequences in order. Error{unsupported} naming what the
   // family has that gradients do not know: mixtures, cross attention, a bias by distance, clamped_swiglu.
   // dropout: of attention's weights, as attention/problem.h says; each layer has a seed of its own, made of this one.
-  LayerPass(const Model& model, std::vector<Row> rows, Dropout dropout = {});
+  // visible: [R], 0 where no row reads the keys and values of this one; empty: all are read.
+  LayerPass(const Model& model, std::vector<Row> rows, Dropout dropout = {}, std::vector<std::uint8_t> visible = {});
 
   std::span<const Row> rows() const { return rows_; }
   // resid [R, C], in place: from the layer's input to its output.
@@ -67,6 +68,7 @@ class LayerPass {
   const ModelConfig& config_;
   std::vector<Row> rows_;
   Dropout dropout_;
+  std::vector<std::uint8_t> visible_;
   std::vector<std::int64_t> positions_;
   std::vector<QueryRow> query_rows_;
   std::vector<std::int64_t> begins_;  // of each sequence, and the end of the last

@@ -24,7 +24,7 @@ struct Lexicon {
   Words places, days;
   std::vector<Ambiguous> ambiguous;
   Words living_verbs, made_verbs, living_nouns, made_nouns;  // each says which sense is meant
-  Words values, letters;  // what lookups give; what they are asked by, and what lists are made of
+  Words values, letters;  // what lookups give, what they are asked by; lists are made of both
   Words things, adverbs;  // of negation; adverbs that change nothing
   std::vector<Opposites> opposites;
 };
@@ -226,24 +226,27 @@ void lookup(Draft& d) {
 
 void copying(Draft& d) {
   const std::size_t length = 4 + d.below(9);
-  // It goes on from anywhere: no place in the sentence says what comes next, only the letters do.
+  // It goes on from anywhere: no place in the sentence says what comes next, only the words do.
   const std::size_t start = d.below(length - 1), again = start + 1 + d.below(length - 1 - start);
-  const Words letters = d.some(d.words().letters, length);
-  for (const std::string_view letter : letters) {
-    d.say(letter);
-    d.about(letter);
+  // Of what lookups are made of too: what follows a word is found in the same way here and there.
+  Words all = d.words().letters;
+  all.insert(all.end(), d.words().values.begin(), d.words().values.end());
+  const Words list = d.some(std::move(all), length);
+  for (const std::string_view word : list) {
+    d.say(word);
+    d.about(word);
   }
   d.say(d.english() ? "." : "。");
   for (std::size_t i = start; i < again; ++i) {
-    const std::int64_t said = d.say(letters[i]);
+    const std::int64_t said = d.say(list[i]);
     if (i > start) d.made_.decided.push_back(said);
   }
-  d.say(letters[again]);
+  d.say(list[again]);
   d.made_.cause = static_cast<std::int64_t>(again);
   d.made_.carrier = d.made_.cause - 1;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(length); ++i)
     if (i != d.made_.cause && i != d.made_.carrier) d.made_.distractors.push_back(i);
-  d.made_.otherwise = letters[(again + 1) % length];
+  d.made_.otherwise = list[(again + 1) % length];
 }
 
 void negation(Draft& d) {

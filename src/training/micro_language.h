@@ -17,7 +17,7 @@ enum class SentenceKind {
   sense,      // an ambiguous word means what another word says: "tom fed a mouse , it was" -> "shy"
   reference,  // a pronoun means a name: "mary and tom went to the park , and we called him" -> "tom"
   lookup,     // a value of a key: "k three , d seven ; d seven . k" -> "three"
-  copying,    // a list goes on as it went before: "k d f a . d f" -> "a"
+  copying,    // a list goes on as it went before: "k three f a . three f" -> "a"
   negation,   // a word turns another round: "the door is not open , so it is" -> "closed"
 };
 inline constexpr SentenceKind kSentenceKinds[] = {SentenceKind::sense, SentenceKind::reference, SentenceKind::lookup,

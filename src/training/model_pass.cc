@@ -27,8 +27,12 @@ void require_plain(const ModelConfig& c) {
 
 }  // namespace
 
-ModelPass::ModelPass(const Model& model, std::vector<Row> rows, Keep keep, Dropout dropout)
-    : model_(model), config_(model.config()), keep_(keep), layer_pass_(model, std::move(rows), dropout) {
+ModelPass::ModelPass(const Model& model, std::vector<Row> rows, Keep keep, Dropout dropout,
+                     std::vector<std::uint8_t> visible)
+    : model_(model),
+      config_(model.config()),
+      keep_(keep),
+      layer_pass_(model, std::move(rows), dropout, std::move(visible)) {
   require_plain(config_);
   kept_.resize(static_cast<std::size_t>(config_.layers));
   resid_ = Tensor<float, 2>({std::ssize(layer_pass_.rows()), config_.width});

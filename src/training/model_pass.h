@@ -18,7 +18,8 @@ class ModelPass {
  public:
   // rows: as LayerPass. The model must outlive it. Error{unsupported} also for a projection, a transform before the
   // logits or a norm behind the embedding.
-  ModelPass(const Model& model, std::vector<Row> rows, Keep keep = Keep::everything, Dropout dropout = {});
+  ModelPass(const Model& model, std::vector<Row> rows, Keep keep = Keep::everything, Dropout dropout = {},
+            std::vector<std::uint8_t> visible = {});
 
   std::span<const Row> rows() const { return layer_pass_.rows(); }
   // The residual after the last block, [R, C].

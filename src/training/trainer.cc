@@ -13,9 +13,12 @@
 
 namespace regard {
 
-void Batch::add(std::span<const std::int32_t> ids, std::span<const std::int32_t> next) {
+void Batch::add(std::span<const std::int32_t> ids, std::span<const std::int32_t> next, std::int64_t hidden) {
   const std::int32_t sequence = rows.empty() ? 0 : rows.back().sequence + 1;
-  for (std::size_t t = 0; t < ids.size(); ++t) rows.push_back({ids[t], sequence, static_cast<std::int64_t>(t)});
+  for (std::int64_t t = 0; t < std::ssize(ids); ++t) {
+    rows.push_back({ids[t], sequence, t});
+    visible.push_back(t != hidden);
+  }
   targets.insert(targets.end(), next.begin(), next.end());
 }
 
@@ -47,7 +50,7 @@ Trainer::Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::ui
 StepReport Trainer::step(const Batch& batch) {
   const Model current = model();
   const auto now = static_cast<std::uint64_t>(steps_done());
-  ModelPass pass(current, batch.rows, Keep::everything, {dropout_, CounterRandom(seed_, 1).at(now)});
+  ModelPass pass(current, batch.rows, Keep::everything, {dropout_, CounterRandom(seed_, 1).at(now)}, batch.visible);
   pass.forward();
   std::ranges::fill(gradients_.values(), 0.0f);
   StepReport report{.step = steps_done(), .rate = how_.rate_at(steps_done())};

@@ -16,12 +16,13 @@
 
 namespace regard {
 
-// What one step learns from: whole texts (LayerPass), and for every row the token to say next, or -1.
+// What one step learns from: whole texts (LayerPass), for every row the token to say next, or -1, and whether it is read.
 struct Batch {
   std::vector<Row> rows;
   std::vector<std::int32_t> targets;
-  // One more text, of these ids; targets[t] belongs to row t.
-  void add(std::span<const std::int32_t> ids, std::span<const std::int32_t> next);
+  std::vector<std::uint8_t> visible;
+  // One more text, of these ids; targets[t] belongs to row t. hidden: the position that no row reads, or -1.
+  void add(std::span<const std::int32_t> ids, std::span<const std::int32_t> next, std::int64_t hidden = -1);
 };
 using BatchOf = std::function<Batch(std::int64_t step)>;
 
