@@ -8,88 +8,162 @@
 #include "tensor/error.h"
 #include "training/default_recipe.h"
 #include "training/model_folder.h"
+#include "training/text_recipe.h"
 #include "verbs.h"
+#include "weights/checked_json.h"
 
 namespace regard::cli {
 namespace {
 
 constexpr std::int64_t kAsked = 500;
 constexpr std::int64_t kSaveEvery = 200;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of a text
 
-// What was written is what is asked: the rounded weights of the folder.
-std::vector<Answered> ask(const std::filesystem::path& folder, std::int64_t asked, ProgressLine& progress) {
-  const Model model = Model::load(folder);
-  std::vector<Answered> answered;
-  for (const SentenceKind kind : kSentenceKinds)
-    for (const Language language : {Language::english, Language::chinese}) {
-      progress.at("asking held-out sentences", std::ssize(answered), 10);
-      answered.push_back(
-          {std::string(name(kind)), std::string(code(language)), asked, right_answers(model, kind, language, asked)});
-    }
-  return answered;
+struct Choice {
+  Options options;
+  std::optional<std::string> to, file;
+  std::optional<std::int64_t> steps, batch, every, asked;
+  std::optional<double> dropout;
+};
+
+bool parse(Choice& choice, const Words& words) {
+  const DefaultRecipe sentences;
+  const TextRecipe text;
+  Arguments arguments(
+      "train",
+      "Makes the small default model again: from random weights, on a generated language of English and Chinese "
+      "sentences that carry their planted causes (models/README.md). With -f, a model of the same shape that reads the "
+      "bytes of a text.",
+      "Writes a folder that other programs read too. A run that is stopped, by Ctrl-C or otherwise, goes on where it "
+      "last saved when the same command is given again, and ends at the same bits.\n"
+      "regard train out\n"
+      "regard train out -f novel.txt");
+  arguments.positional("DIR", choice.to, "the folder to write");
+  arguments.text("-f,--file", choice.file, "FILE",
+                 "learn to go on with this text, whatever its encoding; its last tenth is held out");
+  arguments.integer("--steps", choice.steps, 1, 1'000'000,
+                    fmt::format("of the whole run (default {}; {} with -f)", sentences.how.steps, text.how.steps));
+  arguments.integer("--batch", choice.batch, 1, 1'000'000,
+                    fmt::format("sentences that a step learns from (default {}), or pieces of a text (default {})",
+                                sentences.sentences, text.pieces));
+  arguments.number("--dropout", choice.dropout, 0, 1,
+                   "the share of attention's weights that a step leaves out (default 0)");
+  arguments.integer("--save-every", choice.every, 1, 1'000'000,
+                    fmt::format("steps between saves (default {})", kSaveEvery));
+  arguments.integer("--held-out", choice.asked, 1, 1'000'000,
+                    fmt::format("sentences asked at the end, of each kind in each language (default {})", kAsked));
+  choice.options.declare_output(arguments, {".json"});
+  choice.options.declare_machine(arguments);
+  if (!choice.options.parse(arguments, words)) return false;
+  if (!choice.to) throw Error(ErrorCode::usage, "no folder to write", "regard train DIR");
+  if (choice.file && choice.asked)
+    throw Error(ErrorCode::usage, "--held-out counts sentences, and -f names a text", "leave one of them out");
+  return true;
+}
+
+// What a run learns from, and how it is examined.
+struct Course {
+  TokenizerSpec tokenizer;
+  ModelConfig config;
+  AdamW how;
+  std::uint64_t seed = 0;
+  float dropout = 0;
+  std::string recipe;
+  BatchOf batch;
+  std::function<void(const Model&, TrainResult&, ProgressLine&)> examine;
+};
+
+Course language_course(const Choice& choice) {
+  DefaultRecipe recipe;
+  recipe.how.steps = choice.steps.value_or(recipe.how.steps);
+  recipe.sentences = choice.batch.value_or(recipe.sentences);
+  recipe.dropout = static_cast<float>(choice.dropout.value_or(recipe.dropout));
+  const TokenizerSpec spec = micro_language_tokenizer();
+  return {.tokenizer = spec,
+          .config = default_model_config(std::ssize(spec.pieces)),
+          .how = recipe.how,
+          .seed = recipe.seed,
+          .dropout = recipe.dropout,
+          .recipe = recipe.text(),
+          .batch = [recipe, tokenizer = std::make_shared<Tokenizer>(spec)](
+                       std::int64_t step) { return default_batch(recipe, *tokenizer, step); },
+          .examine =
+              [asked = choice.asked.value_or(kAsked)](const Model& model, TrainResult& result, ProgressLine& progress) {
+                for (const SentenceKind kind : kSentenceKinds)
+                  for (const Language language : {Language::english, Language::chinese}) {
+                    progress.at("asking held-out sentences", std::ssize(result.answered), 10);
+                    result.answered.push_back({std::string(name(kind)), std::string(code(language)), asked,
+                                               right_answers(model, kind, language, asked)});
+                  }
+              }};
+}
+
+Course text_course(const Choice& choice) {
+  TextRecipe recipe;
+  recipe.how.steps = choice.steps.value_or(recipe.how.steps);
+  recipe.pieces = choice.batch.value_or(recipe.pieces);
+  recipe.dropout = static_cast<float>(choice.dropout.value_or(recipe.dropout));
+  const auto whole = std::make_shared<const std::string>(read_whole_file(*choice.file, kMostBytes));
+  const SplitText text(*whole);
+  return {.tokenizer = byte_tokenizer(),
+          .config = text_model_config(),
+          .how = recipe.how,
+          .seed = recipe.seed,
+          .dropout = recipe.dropout,
+          .recipe = recipe.text(text.learnt),
+          .batch = [recipe, whole, text](std::int64_t step) { return text_batch(recipe, text.learnt, step); },
+          .examine =
+              [whole, text](const Model& model, TrainResult& result, ProgressLine& progress) {
+                const auto part = [&](std::string_view of) {
+                  return TextPart{.bytes = std::ssize(of), .loss = text_loss(model, of)};
+                };
+                progress.at("measuring the loss", 0, 2);
+                result.learnt = part(text.learnt);
+                progress.at("measuring the loss", 1, 2);
+                result.held_out = part(text.held_out);
+              }};
 }
 
 }  // namespace
 
 int run_train(const Words& words) {
-  Options options;
-  DefaultRecipe recipe;
-  std::optional<std::string> to;
-  std::optional<std::int64_t> steps, sentences, every, asked;
-  Arguments arguments(
-      "train",
-      "Makes a small model: from random weights, on a generated language of English and Chinese "
-      "sentences that carry their planted causes (models/README.md).",
-      "Writes a folder that other programs read too. A run that is stopped, by Ctrl-C or otherwise, goes on where it "
-      "last saved when the same command is given again, and ends at the same bits. regard train out");
-  arguments.positional("DIR", to, "the folder to write");
-  arguments.integer("--steps", steps, 1, 1'000'000, fmt::format("of the whole run (default {})", recipe.how.steps));
-  arguments.integer("--sentences", sentences, 1, 1'000'000,
-                    fmt::format("that a step learns from (default {})", recipe.sentences));
-  arguments.integer("--save-every", every, 1, 1'000'000, fmt::format("steps between saves (default {})", kSaveEvery));
-  arguments.integer("--held-out", asked, 1, 1'000'000,
-                    fmt::format("sentences asked at the end, of each kind in each language (default {})", kAsked));
-  options.declare_output(arguments, {".json"});
-  options.declare_machine(arguments);
-  if (!options.parse(arguments, words)) return kDone;
-  if (!to) throw Error(ErrorCode::usage, "no folder to write", "regard train DIR");
-  if (steps) recipe.how.steps = *steps;
-  if (sentences) recipe.sentences = *sentences;
-
-  const std::filesystem::path folder = *to, state = folder / "training.state";
-  const TokenizerSpec spec = micro_language_tokenizer();
-  const Tokenizer tokenizer(spec);
-  const ModelConfig config = default_model_config(std::ssize(spec.pieces));
-  Trainer trainer(config, spec, recipe.how, recipe.seed);
+  Choice choice;
+  if (!parse(choice, words)) return kDone;
+  const Course course = choice.file ? text_course(choice) : language_course(choice);
+  const std::filesystem::path folder = *choice.to, state = folder / "training.state";
+  Trainer trainer(course.config, course.tokenizer, course.how, course.seed, course.dropout);
   std::filesystem::create_directories(folder);
-  if (std::filesystem::exists(state)) trainer.resume(state, recipe.text());
+  if (std::filesystem::exists(state)) trainer.resume(state, course.recipe);
 
-  ProgressLine progress(options.shows_progress());
-  const auto save = [&] { trainer.save(state, recipe.text()); };
+  ProgressLine progress(choice.options.shows_progress());
+  const auto save = [&] { trainer.save(state, course.recipe); };
   try {
-    while (trainer.steps_done() < recipe.how.steps) {
+    while (trainer.steps_done() < course.how.steps) {
       const std::string what =
           trainer.losses().empty() ? "training" : fmt::format("training, loss {:.3f}", trainer.losses().back());
-      progress.at(what, trainer.steps_done(), recipe.how.steps);
-      trainer.step(default_batch(recipe, tokenizer, trainer.steps_done()));
-      if (trainer.steps_done() % every.value_or(kSaveEvery) == 0) save();
+      progress.at(what, trainer.steps_done(), course.how.steps);
+      trainer.step(course.batch(trainer.steps_done()));
+      if (trainer.steps_done() % choice.every.value_or(kSaveEvery) == 0) save();
     }
   } catch (const Error& error) {
     if (error.code == ErrorCode::interrupted) save();
     throw;
   }
   save();  // should writing the folder fail
-  write_model_folder(folder, config, spec, trainer.parameters());
+  write_model_folder(folder, course.config, course.tokenizer, trainer.parameters());
   Output svg = Output::to_file(folder / "loss.svg");
   write_loss_svg(svg, trainer.losses());
   svg.finish();
-  const TrainResult result{.path = folder.string(),
-                           .losses = {trainer.losses().begin(), trainer.losses().end()},
-                           .parameters = std::ssize(trainer.parameters().values()),
-                           .answered = ask(folder, asked.value_or(kAsked), progress)};
+  TrainResult result{.path = folder.string(),
+                     .losses = {trainer.losses().begin(), trainer.losses().end()},
+                     .parameters = std::ssize(trainer.parameters().values()),
+                     .answered = {},
+                     .learnt = {},
+                     .held_out = {}};
+  course.examine(Model::load(folder), result, progress);  // what was written: the rounded weights
   progress.clear();
-  deliver(options, {.json = [&](Output& out) { write_json(out, result); },
-                    .page = [&](const Terminal& terminal) { return train_page(result, terminal.columns); }});
+  deliver(choice.options, {.json = [&](Output& out) { write_json(out, result); },
+                           .page = [&](const Terminal& terminal) { return train_page(result, terminal.columns); }});
   std::filesystem::remove(state);
   return kDone;
 }

@@ -15,6 +15,15 @@ void write_json(Output& out, const TrainResult& result) {
   json.member("parameters", result.parameters);
   json.key("loss");
   json.numbers(result.losses);
+  const auto part = [&](const char* name, const TextPart& of) {
+    json.key(name);
+    json.begin_object();
+    json.member("bytes", of.bytes);
+    json.member("loss", of.loss);
+    json.end_object();
+  };
+  if (result.learnt) part("learnt_text", *result.learnt);
+  if (result.held_out) part("held_out_text", *result.held_out);
   json.key("held_out");
   json.begin_array();
   for (const Answered& a : result.answered) {
@@ -37,7 +46,13 @@ Page train_page(const TrainResult& result, int columns) {
   page.add_line();
   const double last = loss_stretches(result.losses, 50).back();
   page.add_line(fmt::format("loss at the end {:.4f}, perplexity {:.3f}", last, std::exp(last)));
-  page.add_line("right answers to held-out sentences:");
+  const auto part = [&](const char* name, const TextPart& of) {
+    page.add_line(fmt::format("  {:<22} {:>11} bytes, loss {:.4f}, perplexity of a byte {:.3f}, {:.3f} bits", name,
+                              of.bytes, of.loss, std::exp(of.loss), of.loss / std::log(2.0)));
+  };
+  if (result.learnt) part("what was learnt from:", *result.learnt);
+  if (result.held_out) part("what was held out:", *result.held_out);
+  if (!result.answered.empty()) page.add_line("right answers to held-out sentences:");
   for (const Answered& a : result.answered)
     page.add_line(fmt::format("  {:<10} {}  {:5.1f} %  ({} of {})", a.kind, a.language,
                               100 * static_cast<double>(a.right) / static_cast<double>(a.asked), a.right, a.asked));

@@ -2,6 +2,7 @@
 // What a training came to.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,18 @@ struct Answered {
   std::int64_t asked = 0, right = 0;
 };
 
+// A part of a text: how many bytes it has, and the mean loss of one in nats.
+struct TextPart {
+  std::int64_t bytes = 0;
+  double loss = 0;
+};
+
 struct TrainResult {
   std::string path;  // the folder
   std::vector<float> losses;
   std::int64_t parameters = 0;
-  std::vector<Answered> answered;
+  std::vector<Answered> answered;            // of a generated language
+  std::optional<TextPart> learnt, held_out;  // of a text
 };
 
 void write_json(Output& out, const TrainResult& result);

@@ -1,5 +1,5 @@
 #pragma once
-// How the small model is made: its shape, its data, its steps. models/README.md says it in words.
+// How the default model is made: its shape, its data, its steps. models/README.md says it in words.
 
 #include <string>
 
@@ -11,9 +11,10 @@ namespace regard {
 ModelConfig default_model_config(std::int64_t vocabulary);
 
 struct DefaultRecipe {
-  AdamW how{.rate = 2e-3f, .rise = 200, .steps = 2400, .floor = 0.02f};
+  AdamW how{.rate = 2e-3f, .rise = 200, .steps = 8000, .floor = 0.02f};
   std::int64_t sentences = 80;  // of a step
   std::uint64_t seed = 1;
+  float dropout = 0;
 
   // One line with all of it: a run goes on only from a state of the same recipe.
   std::string text() const;

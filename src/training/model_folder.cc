@@ -36,8 +36,24 @@ Json config_json(const ModelConfig& c) {
 }
 
 Json tokenizer_json(const TokenizerSpec& spec) {
+  const bool words = spec.kind == TokenizerSpec::Kind::wordpiece;
   Json vocabulary = Json::object();
   for (std::size_t id = 0; id < spec.pieces.size(); ++id) vocabulary[spec.pieces[id]] = id;
+  const Json word_model = {{"type", "WordPiece"},
+                           {"unk_token", "<none>"},
+                           {"continuing_subword_prefix", ""},
+                           {"max_input_chars_per_word", 100},
+                           {"vocab", vocabulary}};
+  const Json byte_model = {{"type", "BPE"},
+                           {"dropout", nullptr},
+                           {"unk_token", nullptr},
+                           {"continuing_subword_prefix", nullptr},
+                           {"end_of_word_suffix", nullptr},
+                           {"fuse_unk", false},
+                           {"byte_fallback", false},
+                           {"vocab", vocabulary},
+                           {"merges", Json::array()}};
+  const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
   const std::string& begin = spec.pieces.at(static_cast<std::size_t>(*spec.bos));
   const Json template_begin = {{"SpecialToken", {{"id", begin}, {"type_id", 0}}}};
   return {{"version", "1.0"},
@@ -52,7 +68,7 @@ Json tokenizer_json(const TokenizerSpec& spec) {
              {"normalized", false},
              {"special", true}}}},
           {"normalizer", nullptr},
-          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+          {"pre_tokenizer", words ? Json::object({{"type", "BertPreTokenizer"}}) : bytes},
           {"post_processor",
            {{"type", "TemplateProcessing"},
             {"single", {template_begin, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
@@ -61,13 +77,8 @@ Json tokenizer_json(const TokenizerSpec& spec) {
               {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
               {{"Sequence", {{"id", "B"}, {"type_id", 1}}}}}},
             {"special_tokens", {{begin, {{"id", begin}, {"ids", {*spec.bos}}, {"tokens", {begin}}}}}}}},
-          {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", false}}},
-          {"model",
-           {{"type", "WordPiece"},
-            {"unk_token", "<none>"},
-            {"continuing_subword_prefix", ""},
-            {"max_input_chars_per_word", 100},
-            {"vocab", vocabulary}}}};
+          {"decoder", words ? Json::object({{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", false}}) : bytes},
+          {"model", words ? word_model : byte_model}};
 }
 
 // "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight", as transformers' Llama has it.
@@ -112,8 +123,11 @@ void write_file(const std::filesystem::path& path, const std::function<void(NewF
 
 void write_model_folder(const std::filesystem::path& folder, const ModelConfig& config, const TokenizerSpec& tokenizer,
                         const Parameters& parameters) {
-  if (config.family != "llama" || tokenizer.kind != TokenizerSpec::Kind::wordpiece || !tokenizer.bos)
-    throw Error(ErrorCode::unsupported, "a model folder is written of the Llama family with a WordPiece vocabulary");
+  const bool by_bytes =
+      tokenizer.kind == TokenizerSpec::Kind::byte_level_bpe && tokenizer.merges.empty() && tokenizer.ranked.empty();
+  if (config.family != "llama" || !tokenizer.bos || !(by_bytes || tokenizer.kind == TokenizerSpec::Kind::wordpiece))
+    throw Error(ErrorCode::unsupported,
+                "a model folder is written of the Llama family with a vocabulary of words or of bytes");
   std::filesystem::create_directories(folder);
   std::vector<OutgoingTensor> tensors;
   for (const Parameters::Place& place : parameters.places()) {

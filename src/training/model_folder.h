@@ -1,6 +1,6 @@
 #pragma once
 // A trained model as a folder that any program for Hugging Face models reads: config.json, model.safetensors (bf16) and
-// tokenizer.json. Of the Llama family with a WordPiece vocabulary, which is what is trained here.
+// tokenizer.json. Of the Llama family with a vocabulary of words (WordPiece) or bytes, which is what is trained here.
 
 #include <filesystem>
 

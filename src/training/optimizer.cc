@@ -17,6 +17,11 @@ float AdamW::rate_at(std::int64_t step) const {
   return static_cast<float>(rate * left);
 }
 
+std::string AdamW::text() const {
+  return fmt::format("rate {}, rise {}, steps {}, floor {}, decay {}, clip {}, betas {} {}, epsilon {}", rate, rise,
+                     steps, floor, weight_decay, clip, beta1, beta2, epsilon);
+}
+
 namespace {
 
 constexpr std::int64_t kBlock = 4096;

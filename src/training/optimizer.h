@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "tensor/buffer.h"
 #include "training/parameters.h"
@@ -21,6 +22,8 @@ struct AdamW {
 
   // The rate of step s = 0, 1...
   float rate_at(std::int64_t step) const;
+  // All of it, on one line.
+  std::string text() const;
 };
 
 // sqrt(sum x^2) in double: blocks of 4096 numbers, each ascending, added in order; no bit depends on threads.
