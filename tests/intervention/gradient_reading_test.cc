@@ -10,11 +10,13 @@
 #include "attention/reference.h"
 #include "attention/support.h"
 #include "intervention/why.h"
+#include "model/forward.h"
 #include "support/errors.h"
 #include "support/reference_model.h"
 #include "support/tiny_model.h"
 #include "tensor/error.h"
 #include "training/default_recipe.h"
+#include "training/model_pass.h"
 
 namespace regard {
 namespace {
@@ -141,6 +143,25 @@ TEST_F(GradientReadings, TimesInputIsTheDerivativeByScale) {
       EXPECT_NEAR(reading.base, metric_of(clean[at], metric), 2 * 2 * rounding);
       for (std::size_t s = at + 1; s < ids_.size(); ++s) EXPECT_EQ(reading.gradient_x_input[s], 0) << s;
     }
+}
+
+// What training hides is what `why` hides.
+TEST_F(GradientReadings, AWordHiddenInTrainingIsHiddenAsWhyHidesIt) {
+  const Metric metric{.kind = MetricKind::diff, .token = 100, .against = 42};
+  WhyRequest request{.ids = ids_, .contrast = {}, .metric = metric};
+  request.heads = false;
+  const WhyResult exact = why(model_, request);
+  Batch batch;
+  const std::vector<std::int32_t> nothing(ids_.size(), -1);
+  const std::int64_t T = std::ssize(ids_);
+  for (std::int64_t s = 1; s + 1 < T; ++s) batch.add(ids_, nothing, s);
+  ModelPass pass(model_, batch.rows, Keep::everything, {}, batch.visible);
+  const View<const float, 2> resid = pass.forward();
+  for (std::int64_t s = 1; s + 1 < T; ++s) {
+    Tensor<float, 2> said({1, model_.config().vocabulary});
+    logits(model_, {&resid((s - 1) * T + T - 1, 0), {1, model_.config().width}}, said.view());
+    EXPECT_EQ(double{said(0, 100)} - double{said(0, 42)} - exact.base, exact.hide_from_all[s]) << s;
+  }
 }
 
 // How far first order is from what hiding does, as a share of it, when all that heads add is multiplied by `factor`.

@@ -160,6 +160,37 @@ TEST(ModelGradients, ATextHasTheSameOnesBesideOthers) {
   EXPECT_TRUE(testing::same_bits(alone, back(both, 0)));
 }
 
+// What a hidden row holds goes nowhere, and nothing comes back to it.
+TEST(ModelGradients, AHiddenRowIsReadByNone) {
+  for (const char* name : {"qwen3", "mistral", "gpt_neox"}) {
+    SCOPED_TRACE(name);
+    const Model model = Model::load(testing::families_folder() / name);
+    std::vector<std::int32_t> ids = testing::Expected(name).ids("ids");
+    ids.resize(12);
+    constexpr std::int64_t kHidden = 5;
+    const std::int64_t C = model.config().width, R = std::ssize(ids);
+    std::vector<std::uint8_t> visible(ids.size(), 1);
+    visible[kHidden] = 0;
+    // The rows but the hidden one, and what comes back to all of them if only the others say something.
+    const auto others = [&] {
+      ModelPass pass(model, text_rows(ids), Keep::everything, {}, visible);
+      const View<const float, 2> resid = pass.forward();
+      std::vector<float> all;
+      for (std::int64_t r = 0; r < R; ++r)
+        if (r != kHidden) all.insert(all.end(), &resid(r, 0), &resid(r, 0) + C);
+      Tensor<float, 2> d({R, C});
+      for (std::int64_t r = 0; r < R; ++r) std::fill_n(&d(r, 0), C, r == kHidden ? 0.0f : 1.0f);
+      pass.backward(d.view(), nullptr);
+      for (std::int64_t c = 0; c < C; ++c) EXPECT_EQ(d(kHidden, c), 0.0f);
+      all.insert(all.end(), d.data(), d.data() + d.size());
+      return all;
+    };
+    const std::vector<float> before = others();
+    ids[kHidden] = (ids[kHidden] + 1) % static_cast<std::int32_t>(model.config().vocabulary);
+    EXPECT_TRUE(testing::same_bits(before, others()));
+  }
+}
+
 // The loss along a direction of all weights, by central differences. Dropped edges are the same in every pass.
 TEST(ModelGradients, WithDropoutAreThoseOfWhatWasKept) {
   const Model model = Model::load(testing::families_folder() / "qwen3");
@@ -204,6 +235,9 @@ TEST(ModelGradients, RefuseByName) {
   const Model model = Model::load(testing::families_folder() / "llama");
   testing::expect_error(ErrorCode::bad_input, {"row 1", "follow"}, [&] { ModelPass(model, {{0, 0, 0}, {0, 0, 2}}); });
   testing::expect_error(ErrorCode::bad_input, {"row 0", "follow"}, [&] { ModelPass(model, {{0, 1, 0}}); });
+  testing::expect_error(ErrorCode::bad_input, {"1 rows, and 2"}, [&] {
+    ModelPass(model, {{0, 0, 0}}, Keep::everything, {}, {1, 1});
+  });
   testing::expect_error(ErrorCode::bad_input, {"token", "9999"}, [&] { ModelPass(model, {{9999, 0, 0}}).forward(); });
   ModelPass pass(model, {{1, 0, 0}});
   pass.forward();
