@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "intervention/experiment.h"
 #include "intervention/gradient_reading.h"
@@ -15,6 +16,8 @@ namespace regard::bench {
 namespace {
 
 using Scores = std::vector<double>;
+
+constexpr std::int64_t kConfirmed = 4;  // of a screen, of texts of some 15 tokens
 
 // What the answer loses by changes of the metric.
 Scores losses(Scores changes) {
@@ -42,6 +45,15 @@ Tensor<float, 4> last_row_weights(const Model& model, std::span<const std::int32
   State state(model.config(), 1, std::ssize(ids));
   feed(model, state, ids, 0, {.tap = &tap, .on_rows = {}});
   return tap.finish().weights;
+}
+
+// What hiding takes away, of the few positions that a screen chooses; the others come last.
+Scores screened(const Model& model, WhyRequest request) {
+  request.confirm = kConfirmed;
+  Scores scores = losses(why(model, request).hide_from_all);
+  for (double& score : scores)
+    if (std::isnan(score)) score = -std::numeric_limits<double>::infinity();
+  return scores;
 }
 
 // The change of the metric when the values of one position are 0 in all layers, for each position.
@@ -78,6 +90,8 @@ std::vector<TruthMethod> truth_methods() {
       {"gradient_x_input_signed", "gradient x in., signed", "the gradient of the metric times the embedding"},
       {"attribution_patching", "attribution patching",
        "exact: from all, to first order in what the heads hold, the softmax taken exactly (AtP*, Kramar 2024)"},
+      {"screened", "exact: 4 of a screen",
+       "`why --screen --confirm 4`: attribution patching chooses four positions, exact: from all orders them"},
       {"random", "random order", "what a random order is expected to reach"}};
 }
 
@@ -109,7 +123,8 @@ std::vector<Scores> truth_scores(const Model& model, const Question& question) {
           result.norm_weighted,
           sizes(gradients.gradient_x_input),
           gradients.gradient_x_input,
-          losses(gradients.hidden)};
+          losses(gradients.hidden),
+          screened(model, request)};
 }
 
 TruthScore truth_score(std::span<const double> scores, std::int64_t cause, std::int64_t carrier) {
@@ -137,7 +152,7 @@ TruthTable truth(const Model& model, std::int64_t count, Progress* progress) {
     throw Error(ErrorCode::bad_input,
                 fmt::format("this model has {} tokens and the language of the benchmark {} words",
                             model.tokenizer().vocabulary(), words),
-                "name a folder that regard train made");
+                "leave the model out for the default one, or name a folder that regard train made");
   TruthTable table{.model = {.name = model.config().name, .family = model.config().family, .config = model.config()},
                    .count = count,
                    .methods = truth_methods(),

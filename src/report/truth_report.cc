@@ -15,8 +15,9 @@ namespace {
 constexpr int kTitle = 22;
 
 double share(double sum, std::int64_t of) { return of > 0 ? sum / static_cast<double>(of) : std::nan(""); }
+// Rounded down: 100.0 % are all.
 std::string share_in_words(double sum, std::int64_t of) {
-  return of > 0 ? fmt::format("{:.1f} %", 100 * share(sum, of)) : "–";
+  return of > 0 ? fmt::format("{:.1f} %", std::floor(1000 * share(sum, of)) / 10) : "–";
 }
 std::string mean_in_words(double sum, std::int64_t of) { return of > 0 ? fmt::format("{:.3f}", share(sum, of)) : "–"; }
 
@@ -153,14 +154,17 @@ void write_markdown(Output& out, const TruthTable& table) {
   line("Made by the program, not by hand:\n");
   line(fmt::format("    regard bench truth {} --count {} -o docs/truth.md\n", table.model.name, table.count));
   line(fmt::format(
-      "Every sentence of the micro-language carries its planted cause: the earlier word that decides the answer. Some "
-      "have a carrier too, a word without which the cause is not found: a key, or the word before. {} held-out "
+      "Every sentence of [the micro-language](../models/README.md) carries its planted cause: the earlier word that "
+      "decides the answer. Most have a carrier too, a word without which the cause does not say it: the key of a "
+      "value, "
+      "the word before in a list, what a negation is about. {} held-out "
       "sentences of each kind in each language were asked, {} in all; {} ({}) were answered rightly, and only these "
       "are explained. The metric is logit(answer) - logit(what would be right if the cause were another), at the last "
       "row. Each method gives every position a number; the largest comes first, equal ones to the method's "
       "disadvantage. Methods that know a direction count what speaks for the answer, where nothing else is said. The "
       "first token (<s>, the attention sink) and the last row "
-      "itself are not ranked.\n",
+      "itself are not ranked. Hiding a word is a fair question to a model that has met it: `regard train` hides one in "
+      "every fourth sentence.\n",
       table.count, grouped(all.asked), grouped(all.answered), share_in_words(double(all.answered), all.asked)));
 
   const auto heading = [&](const char* first) {
@@ -184,6 +188,10 @@ void write_markdown(Output& out, const TruthTable& table) {
   heading("method");
   rows([](const TruthGroup& g, std::size_t m) { return share_in_words(g.scores[m].either, g.answered); });
   line("## The cause itself comes first\n");
+  line(
+      "A carrier is needed as much as the cause is (of `not open`, both words say what the door is), so where there is "
+      "one "
+      "the order of the two is no fault.\n");
   heading("method");
   rows([](const TruthGroup& g, std::size_t m) { return share_in_words(g.scores[m].cause, g.answered); });
   line("## Mean reciprocal rank of the cause\n");

@@ -266,7 +266,7 @@ void negation(Draft& d) {
   d.say(d.english() ? "so it is" : "所以 它 是");
   d.say(turned ? opposite : said);
   d.made_.cause = turned ? adverb : state;
-  d.made_.carrier = turned ? state : -1;
+  d.made_.carrier = turned ? state : adverb;  // what is said is the one by the other
   d.made_.otherwise = turned ? said : opposite;
   d.about(thing);
   d.about(said);

@@ -31,7 +31,7 @@ struct Sentence {
   std::vector<std::string> words;
   std::vector<std::int64_t> decided;      // words, beside the answer, that follow from those before them
   std::int64_t cause = 0;                 // index of the word that decides the answer
-  std::int64_t carrier = -1;              // one without which the cause says nothing (a key, the word before), or -1
+  std::int64_t carrier = -1;              // one without which the cause does not say it (a key, the word before), or -1
   std::string otherwise;                  // what would be right if the cause were another
   std::vector<std::int64_t> distractors;  // words that stand in the way and decide nothing
 };

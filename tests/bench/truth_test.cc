@@ -10,7 +10,9 @@
 
 #include "intervention/experiment.h"
 #include "intervention/row_readings.h"
+#include "support/temp_folder.h"
 #include "training/trainer.h"
+#include "weights/default_model.h"
 
 namespace regard::bench {
 namespace {
@@ -83,6 +85,14 @@ TEST_F(TruthBench, TakesItsMethodsFromTheLibrary) {
     EXPECT_EQ(of("hide_from_last")[s], effect(fmt::format("block edge row=-1 key={}", s)));
     EXPECT_EQ(of("values_only")[s], effect(fmt::format("zero v key={}", s)));
   }
+  // Four of the screen, as they are without one.
+  std::int64_t confirmed = 0;
+  for (std::int64_t s = 0; s + 1 < T; ++s) {
+    if (!std::isfinite(of("screened")[s])) continue;
+    EXPECT_EQ(of("screened")[s], of("hide_from_all")[s]);
+    ++confirmed;
+  }
+  EXPECT_EQ(confirmed, 4);
   const RowReadings readings = read_row(model_, asked.prompt, T - 1);
   EXPECT_EQ(of("attention_mean"), readings.attention);
   EXPECT_EQ(of("rollout"), readings.rollout);
@@ -94,6 +104,19 @@ TEST_F(TruthBench, TakesItsMethodsFromTheLibrary) {
     EXPECT_GE(of("attention_max")[s], of("attention_last_layer")[s]);
   }
   EXPECT_NEAR(last, 1, static_cast<double>(T) * 0x1p-24);  // weights, each rounded to f32
+}
+
+// Of the model inside the program, what is said in docs/truth.md, on some of its sentences.
+TEST_F(TruthBench, HidingNamesTheCausesOfTheDefaultModel) {
+  const testing::TempFolder home;
+  ::setenv("REGARD_HOME", home.path().c_str(), 1);
+  const Model model = Model::load(default_model_folder());
+  ::unsetenv("REGARD_HOME");
+  const TruthTable table = truth(model, 10);
+  const TruthGroup all = table.sum({});
+  EXPECT_GE(all.answered, 99);
+  EXPECT_EQ(table.methods.front().name, "hide_from_all");
+  EXPECT_GE(100 * all.scores.front().either, 99 * static_cast<double>(all.answered));
 }
 
 TEST_F(TruthBench, CountsEverySentence) {
