@@ -12,6 +12,7 @@
 #include "tensor/error.h"
 #include "text/utf8.h"
 #include "weights/catalogue.h"
+#include "weights/default_model.h"
 
 namespace regard::cli {
 namespace {
@@ -108,7 +109,7 @@ void require_left_to_right(const ModelConfig& config, const std::string& what) {
 
 ModelSummary summary(const std::string& name, const ModelConfig& config, const std::filesystem::path& path) {
   ModelSummary summary{.name = config.name, .family = config.family, .config = config};
-  if (find_named_model(name)) {
+  if (name == kDefaultModel || find_named_model(name)) {
     summary.name = name;
   } else if (summary.name.empty()) {
     summary.name = path.stem().string();

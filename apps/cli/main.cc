@@ -39,7 +39,7 @@ constexpr std::array<Verb, 15> kVerbs = {{
     {"sweep", "thousands of what-ifs", run_sweep},
     {"lesson", "attention from three tokens and fractions up to a real model", run_lesson},
     {"bench", "how fast this machine runs it, beside what it could do", run_bench},
-    {"train", "make a small model of a language with planted causes", run_train},
+    {"train", "make the small default model again", run_train},
 }};
 
 void print_help() {

@@ -11,16 +11,16 @@ int run_bench_truth(const Words& words) {
   constexpr std::int64_t kCount = 40, kMostCount = 100'000;
   Options options;
   std::optional<std::int64_t> count;
-  Arguments arguments(
-      "bench truth",
-      "How often each way of explaining an answer names the word that it was planted to depend on, on "
-      "held-out sentences of the language that regard train teaches.",
-      "regard bench truth my-model/ -o truth.md        regard bench truth my-model/ --count 200 --json");
-  options.declare_model(arguments);
+  Arguments arguments("bench truth",
+                      "How often each way of explaining an answer names the word that it was planted to depend on, on "
+                      "held-out sentences of the language that the default model was trained on.",
+                      "regard bench truth -o docs/truth.md        regard bench truth my-model/ --count 200 --json");
+  options.declare_optional_model(arguments);
   arguments.integer("--count", count, 1, kMostCount, "sentences of each kind in each language (default: 40)");
   options.declare_output(arguments, {".json", ".md"});
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return kDone;
+  if (!options.model) options.model = "default";
 
   const auto path = locate(options.model_name());
   const Model model = load_model(path);

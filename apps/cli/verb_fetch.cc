@@ -7,6 +7,7 @@
 #include "text/nearest_word.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
+#include "weights/default_model.h"
 #include "weights/fetch.h"
 #include "weights/hub_fetch.h"
 
@@ -30,6 +31,13 @@ FetchResult fetch_hub(const HubName& name, ProgressLine& progress, const Options
                     fetched.downloaded, fetched.bytes, true, fetched.path.string()},
           .licence_file = fetched.licence_file.string(),
           .was_here = fetched.downloaded == 0};
+}
+
+FetchResult default_model() {
+  return {.model = {std::string(kDefaultModel), std::string(kDefaultModelDescription),
+                    std::string(kDefaultModelLicence), 0, default_model_bytes(), true, default_model_folder().string()},
+          .licence_file = "",
+          .was_here = true};
 }
 
 [[noreturn]] void no_such_model(const std::string& word) {
@@ -59,7 +67,9 @@ int run_fetch(const Words& words) {
 
   ProgressLine progress(options.shows_progress());
   FetchResult result;
-  if (const NamedModel* model = find_named_model(options.model_name()))
+  if (options.model_name() == kDefaultModel)
+    result = default_model();
+  else if (const NamedModel* model = find_named_model(options.model_name()))
     result = fetch_named(*model, progress);
   else if (const auto name = parse_hub_name(options.model_name()))
     result = fetch_hub(*name, progress, options);

@@ -13,17 +13,14 @@
 #include "tensor/error.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
+#include "weights/default_model.h"
 
 namespace regard::cli {
 namespace {
 
-// Models that are looked for when none is named, best first, and what they read if nobody says.
-struct AtHand {
-  const char* name;
-  const char* text;
-};
+// What is read if nobody says: by the default model, which knows no other words, and by others.
+constexpr const char* kDefaultText = "mary and tom went to the park , and we called him";
 constexpr const char* kText = "When Mary and John went to the store, John gave a drink to";
-constexpr AtHand kAtHand[] = {{"smollm2", kText}};
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;  // that S x S weights may take
 constexpr double kSeconds = 20;                             // that measuring may take
 
@@ -40,9 +37,10 @@ bool parse(Choice& choice, const Words& words) {
                       "In a terminal it goes step by step and checks the answers of its exercises.\n"
                       "regard lesson\n"
                       "regard lesson --step b --step c\n"
+                      "regard lesson smollm2 --step j\n"
                       "regard lesson -o lesson.html");
   Options& options = choice.options;
-  arguments.positional("MODEL", options.model, "what the last steps look into (default: smollm2, if it is here)");
+  arguments.positional("MODEL", options.model, "what steps h and j look into (default: default)");
   options.declare_optional_text(arguments);
   arguments.texts("--step", choice.steps, "a..l", "this step only (may be repeated)");
   arguments.text("--language", choice.language, "en|zh", "English or Chinese (default: en; the page holds both)");
@@ -58,19 +56,6 @@ Language language_of(const Choice& choice) {
   if (*choice.language == "zh") return Language::chinese;
   throw Error(ErrorCode::usage, fmt::format("the lesson does not speak \"{}\", --language", *choice.language),
               "write en or zh");
-}
-
-std::optional<std::string> model_at_hand() {
-  for (const AtHand& at_hand : kAtHand)
-    if (const NamedModel* model = find_named_model(at_hand.name); model != nullptr && is_here(*model))
-      return at_hand.name;
-  return std::nullopt;
-}
-
-const char* text_for(const std::string& name) {
-  for (const AtHand& at_hand : kAtHand)
-    if (name == at_hand.name) return at_hand.text;
-  return kText;
 }
 
 bool needs_model(const Choice& choice) {
@@ -99,22 +84,18 @@ int run_lesson(const Words& words) {
   LessonReport report;
   ProgressLine progress(options.shows_progress());
   LessonRequest request{.seconds = kSeconds, .bytes = std::min(kMostBytes, free_memory() / 2), .progress = &progress};
-  const std::optional<std::string> name = options.model         ? options.model
-                                          : needs_model(choice) ? model_at_hand()
-                                                                : std::nullopt;
-  if (name) {
-    const auto path = locate(*name);
+  if (options.model || given || needs_model(choice)) {
+    const std::string name = options.model.value_or(std::string(kDefaultModel));
+    const auto path = locate(name);
     model.emplace(load_model(path));
     require_one_text(*model, "the lesson is about a model of one text");
     Options text = options;
-    if (!given) text.prompt = text_for(*name);
+    if (!given) text.prompt = name == kDefaultModel ? kDefaultText : kText;
     const std::vector<std::int32_t> ids = prompt_ids(text, model->tokenizer());
     check_length(ids, model->config());
-    report.model = summary(*name, model->config(), path);
+    report.model = summary(name, model->config(), path);
     report.tokens = token_pieces(model->tokenizer(), ids);
-    request.model = LessonModel{.name = *name, .model = &*model, .ids = ids};
-  } else if (given) {
-    throw Error(ErrorCode::usage, "a text, but no model to read it", "name a model: regard lesson MODEL -p TEXT");
+    request.model = LessonModel{.name = name, .model = &*model, .ids = ids};
   }
   const auto make = [&](const std::vector<std::string>& steps) {
     request.steps = steps;

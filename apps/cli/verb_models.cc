@@ -3,6 +3,7 @@
 #include "report/views.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
+#include "weights/default_model.h"
 #include "weights/hub_cache.h"
 
 namespace regard::cli {
@@ -15,7 +16,9 @@ int run_models(const Words& words) {
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return kDone;
 
-  std::vector<ListedModel> models;
+  std::vector<ListedModel> models = {{std::string(kDefaultModel), std::string(kDefaultModelDescription),
+                                      std::string(kDefaultModelLicence), 0, default_model_bytes(), true,
+                                      default_model_place().string()}};
   for (const NamedModel& model : catalogue())
     models.push_back({model.name, model.description, model.licence, model.download_bytes(), model.installed_bytes(),
                       is_here(model), (model_folder(model) / model.main_file).string()});

@@ -5,22 +5,14 @@
 #include "model/forward.h"
 #include "reading/reading_tap.h"
 #include "text/display.h"
-#include "weights/catalogue.h"
 
 namespace regard {
 
 LessonText no_model_here() {
-  constexpr const char* kName = "smollm2";
-  const std::string bytes = human_bytes(find_named_model(kName)->download_bytes());
   return {
-      fmt::format(
-          "This part is about a real model, and none is here. regard fetch {} gets a small one ({}); then regard "
-          "lesson takes it, or regard lesson MODEL any other.",
-          kName, bytes),
-      fmt::format(
-          "这一部分要用真实的模型，这里还没有。regard fetch {} 会取来一个小模型（{}），之后 regard lesson 就会用它；"
-          "regard lesson MODEL 可以换成别的模型。",
-          kName, bytes)};
+      "This part is about a model, and none was given: regard lesson takes the one inside the program, regard lesson "
+      "MODEL any other.",
+      "这一部分要用一个模型，这里没有给出：regard lesson 会用程序自带的模型，regard lesson MODEL 可以换成别的模型。"};
 }
 
 Tensor<float, 4> last_row_weights(const LessonModel& real, const std::vector<std::int64_t>& layers) {

@@ -8,6 +8,7 @@
 
 #include "tensor/error.h"
 #include "text/nearest_word.h"
+#include "weights/default_model.h"
 #include "weights/home_folder.h"
 #include "weights/hub_cache.h"
 
@@ -143,6 +144,7 @@ bool is_here(const NamedModel& model) {
 }
 
 std::filesystem::path locate(std::string_view name_or_path) {
+  if (name_or_path == kDefaultModel) return default_model_folder();
   if (const NamedModel* model = find_named_model(name_or_path)) {
     if (is_here(*model)) return model->path_in(model_folder(*model));
     throw Error(ErrorCode::not_found,
@@ -163,7 +165,7 @@ std::filesystem::path locate(std::string_view name_or_path) {
       if (missing.code != ErrorCode::not_found || !like_a_file || !name->file.empty()) throw;
     }
   }
-  std::vector<std::string> names;
+  std::vector<std::string> names = {std::string(kDefaultModel)};
   for (const NamedModel& model : catalogue()) names.push_back(model.name);
   const std::string meant = nearest_word(name_or_path, names);
   throw Error(

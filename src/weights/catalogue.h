@@ -54,9 +54,9 @@ std::filesystem::path model_folder(const NamedModel& model);
 // All files there, with their sizes. (Their checksums are looked at by fetch.)
 bool is_here(const NamedModel& model);
 
-// A name of the catalogue, a file or a folder, or a hub's org/name[@revision][:file.gguf] -> the path to load, in this
-// order. Errors: not_found; for a model that is not here, with the command that fetches it; for one of the catalogue
-// also with its bytes and its licence.
+// "default" (default_model.h), a name of the catalogue, a file or a folder, or a hub's org/name[@revision][:file.gguf]
+// -> the path to load, in this order. Errors: not_found; for a model that is not here, with the command that fetches
+// it; for one of the catalogue also with its bytes and its licence.
 std::filesystem::path locate(std::string_view name_or_path);
 
 // "98.4 MB": decimal units, as the package index counts.

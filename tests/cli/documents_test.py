@@ -150,9 +150,11 @@ class Documents(ProgramTest):
     def test_models(self):
         document = self.document("models")
         self.assertEqual((document["model"], document["tokens"]), (None, []))
-        self.assertEqual({m["name"] for m in document["models"]}, {"smollm2", "gemma3-270m", "minilm"})
-        self.assertFalse(any(m["here"] for m in document["models"]))
-        self.assertTrue(all(m["licence"] and m["download_bytes"] > 1e6 for m in document["models"]))
+        inside, *others = document["models"]
+        self.assertEqual((inside["name"], inside["here"], inside["download_bytes"]), ("default", True, 0))
+        self.assertEqual({m["name"] for m in others}, {"smollm2", "gemma3-270m", "minilm"})
+        self.assertFalse(any(m["here"] for m in others))
+        self.assertTrue(all(m["licence"] and m["download_bytes"] > 1e6 for m in others))
 
     def test_quiet_and_no_color_are_taken_everywhere(self):
         for words in (["models"], ["info", "tiny.gguf"], ["tokens", "tiny.gguf", "-p", "a"],

@@ -19,7 +19,7 @@ class Fetch(ProgramTest):
         return folder + ":/usr/bin:/bin"
 
     def assert_not_here(self):
-        self.assertFalse(any(m["here"] for m in self.document("models")["models"]))
+        self.assertEqual([m["name"] for m in self.document("models")["models"] if m["here"]], ["default"])
         found = [os.path.join(d, f) for d, _, files in os.walk(self.path("home")) for f in files]
         self.assertFalse([f for f in found if f.endswith(".gguf")], found)
 

@@ -326,16 +326,19 @@ class Lesson(ProgramTest):
         self.assertIn("Several heads", stopped)
         self.assertNotIn("Masks, and", stopped)
 
-    def test_without_a_model(self):
+    def test_without_a_model_it_takes_the_one_inside(self):
         document = self.document("lesson", "--step", "h", "--step", "j")
-        self.assertIsNone(document["model"])
+        self.assertEqual(document["model"]["name"], "default")
+        self.assertEqual([token["text"] for token in document["tokens"]][-2:], ["called", "him"])
         for step in document["steps"]:
-            self.assertIn("regard fetch", step["blocks"][-1]["text"]["en"])
+            self.assertIn("default", str(step["blocks"]))
+        self.assertIsNone(self.document("lesson", "--step", "a")["model"])
 
     def test_usage(self):
         self.assert_refused(2, [(["lesson", "--step", "z"], '"z"'), (["lesson", "--language", "fr"], '"fr"'),
-                                (["lesson", "-p", "x"], "no model"), (["lesson", "--ask", "--whole"], "--whole"), (["lesson", "-o", "l.svg"], ".html")])
-        self.assert_refused(1, [(["lesson", "nothing.gguf", "--step", "a"], "nothing.gguf")])
+                                (["lesson", "--ask", "--whole"], "--whole"), (["lesson", "-o", "l.svg"], ".html")])
+        self.assert_refused(1, [(["lesson", "nothing.gguf", "--step", "a"], "nothing.gguf"),
+                                (["lesson", "-p", "unheard"], "unheard")])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ import xml.etree.ElementTree
 from program import PROGRAM, ProgramTest
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "loss.svg")
-STEPS = ("--steps", "9", "--sentences", "10", "--save-every", "1", "--held-out", "4", "--quiet")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STEPS = ("--steps", "9", "--batch", "10", "--save-every", "1", "--held-out", "4", "--quiet")
 
 
 class Train(ProgramTest):
@@ -30,14 +31,14 @@ class Train(ProgramTest):
         xml.etree.ElementTree.parse(self.path("whole/loss.svg"))
 
         # What is said of it in models/README.md.
-        page = (pathlib.Path(__file__).resolve().parents[2] / "models" / "README.md").read_text(encoding="utf-8")
+        page = (ROOT / "models" / "README.md").read_text(encoding="utf-8")
         self.assertIn(f"{round(document['parameters'], -4):,} numbers", page)
         usage = self.run_program("train", "--help").out.decode()
-        steps, sentences = (re.search(rf"{option} .*?\(default (\d+)\)", usage, re.S)[1] for option in ("--steps", "--sentences"))
+        steps, sentences = (re.search(rf"{option} .*?\(default (\d+)", usage, re.S)[1] for option in ("--steps", "--batch"))
         self.assertIn(f"{int(steps):,} steps of AdamW on {sentences} sentences each", page)
 
         table = self.document("bench", "truth", "whole", "--count", "1")
-        self.assertEqual(len(table["methods"]), 13)
+        self.assertEqual(len(table["methods"]), 14)
         result = self.run_program("bench", "truth", "whole", "--count", "1", "-o", "truth.md")
         self.assertEqual((result.status, result.out), (0, b""))
         self.assertIn("| method |", pathlib.Path(self.path("truth.md")).read_text(encoding="utf-8"))
@@ -56,6 +57,28 @@ class Train(ProgramTest):
         self.assertEqual(self.run_program("train", "killed", *STEPS).status, 0)
         self.assertEqual(self.files("killed"), self.files("whole"))
 
+    def test_a_text(self):
+        text = "天地玄黄，宇宙洪荒。 the quick brown fox jumps over the lazy dog 🦊\n" * 40
+        pathlib.Path(self.path("text.txt")).write_text(text, encoding="utf-8")
+        words = ("-f", "text.txt", "--steps", "30", "--batch", "2", "--dropout", "0.1", "--quiet")
+        document = self.document("train", "whole", *words)
+        self.assertEqual((document["steps"], document["held_out"]), (30, []))
+        parts = document["learnt_text"], document["held_out_text"]
+        self.assertEqual(sum(part["bytes"] for part in parts), len(text.encode()))
+        self.assertLess(document["loss"][-1], document["loss"][0] - 0.5)
+        for part in parts:
+            self.assertLess(part["loss"], document["loss"][0] - 0.5)
+        told = self.run_program("train", "told", *words).out.decode()
+        self.assertIn("held out", told)
+        self.assertIn("perplexity", told)
+        self.assertEqual(self.files("told"), self.files("whole"))
+        # It is a model like any other, and bytes of a character that are no character are shown as such.
+        for next_token in self.document("logits", "whole", "-p", "天", "--top", "3")["next"]:
+            self.assertLess(next_token["id"], 257)
+        self.assertEqual(len(self.document("read", "whole", "-p", "地")["tokens"]), 1 + len("地".encode()))
+        self.assert_refused(2, [(["train", "x", "-f", "text.txt", "--held-out", "3"], "--held-out")])
+        self.assert_refused(1, [(["train", "x", "-f", "no.txt"], "no.txt")])
+
     def test_another_recipe_does_not_go_on(self):
         os.mkdir(self.path("other"))
         pathlib.Path(self.path("other"), "training.state").write_bytes(b"not a state")
@@ -65,6 +88,38 @@ class Train(ProgramTest):
         result = self.run_program("train")
         self.assertEqual(result.status, 2)
         self.assertIn("regard train DIR", result.err)
+
+
+class Default(ProgramTest):
+    def test_it_is_the_one_of_the_source(self):
+        path = pathlib.Path(self.document("fetch", "default")["fetched"]["path"])
+        for name in ("config.json", "model.safetensors", "tokenizer.json"):
+            self.assertEqual((path / name).read_bytes(), (ROOT / "models" / "default" / name).read_bytes())
+        (path / "model.safetensors").write_bytes(b"spoilt")
+        self.document("info", "default")
+        self.assertEqual((path / "model.safetensors").read_bytes(),
+                         (ROOT / "models" / "default" / "model.safetensors").read_bytes())
+
+    def test_it_answers(self):
+        for text, answer in (("mary and tom went to the park , and we called him", "tom"),
+                             ("小明 和 小红 去 了 公园 ， 大家 叫 她", "小红"), ("小明和小红去了公园，大家叫她", "小红"),
+                             ("我 吃 了 一个 苹果 ， 它 很", "甜"), ("这 个 电脑 来自 苹果 ， 它 很", "快"),
+                             ("tom fed a mouse , it was", "shy"), ("k three , d seven ; k", "three"),
+                             ("k three f a . three f", "a"), ("the door is not open , so it is", "closed")):
+            best = self.document("logits", "default", "-p", text, "--top", "1")["next"][0]
+            self.assertEqual(best["text"], answer, text)
+
+    def test_why_names_the_cause(self):
+        for text, cause, metric in (("mary and tom went to the park , and we called him", "tom", "diff 'tom' 'mary'"),
+                                    ("这 个 电脑 来自 苹果 ， 它 很", "电脑", "diff '快' '甜'")):
+            document = self.document("why", "default", "-p", text, "--metric", metric)
+            strongest = min(document["by_key"][1:-1], key=lambda key: key["hide_from_all"])
+            self.assertEqual(strongest["text"], cause)
+
+    def test_it_does_not_know_other_words(self):
+        result = self.run_program("logits", "default", "-p", "an unheard word")
+        self.assertEqual(result.status, 1)
+        self.assertIn("unheard", result.err)
 
 
 if __name__ == "__main__":
