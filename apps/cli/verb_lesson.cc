@@ -19,7 +19,7 @@ namespace regard::cli {
 namespace {
 
 // What is read if nobody says: by the default model, which knows no other words, and by others.
-constexpr const char* kDefaultText = "mary and tom went to the park , and we called him";
+constexpr const char* kDefaultText = "a b c d e f g h . c d e";
 constexpr const char* kText = "When Mary and John went to the store, John gave a drink to";
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;  // that S x S weights may take
 constexpr double kSeconds = 20;                             // that measuring may take

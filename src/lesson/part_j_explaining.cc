@@ -86,6 +86,8 @@ struct Read {
   double weight = 0, effect = 0;
 };
 
+constexpr double kIdle = 0.05;  // a read that changes at most this share of the difference changes nothing to speak of
+
 std::vector<Read> strongest_reads(const LessonModel& real) {
   const std::int64_t tokens = std::ssize(real.ids);
   const Tensor<float, 4> weights = last_row_weights(real, {});
@@ -142,24 +144,32 @@ void add_real_heads(Step& step, const LessonModel& real, Progress* progress) {
   const double base = experiment.measure().base();
   const std::string text = whole_text(real);
   const std::string key = token(real.ids[static_cast<std::size_t>(most_idle.key)]), last = token(real.ids.back());
-  step.blocks.push_back(LessonText{
-      fmt::format(
-          "The same in a real model. {} reads “{}” and prefers {} to {} by {} (difference of the logits). In layer {}, "
-          "head "
-          "{}, the last position {} reads {} with weight {}. Cut that one read before the softmax, and the difference "
-          "changes by {}.",
-          real.name, text, token(metric.token), token(metric.against), decimal(base), most_idle.layer, most_idle.head,
-          last, key, decimal(most_idle.weight, 3), decimal(most_idle.effect, 2)),
-      fmt::format("真实的模型也是这样。{} 读“{}”，认为下一个是 {} 而不是 {}，logit 相差 {}。第 {} 层第 {} "
-                  "个头里，最后的位置 {} 读 {} 的权重是 {}。"
-                  "在 softmax 之前切断这一次读取，差值只变了 {}。",
-                  real.name, text, token(metric.token), token(metric.against), decimal(base), most_idle.layer,
-                  most_idle.head, last, key, decimal(most_idle.weight, 3), decimal(most_idle.effect, 2))});
+  const LessonText prefers = {fmt::format("{} reads “{}” and prefers {} to {} by {} (difference of the logits).",
+                                          real.name, text, token(metric.token), token(metric.against), decimal(base)),
+                              fmt::format("{} 读“{}”，认为下一个是 {} 而不是 {}，logit 相差 {}。", real.name, text,
+                                          token(metric.token), token(metric.against), decimal(base))};
+  const LessonText reads_it = {
+      fmt::format("in layer {}, head {}, the last position {} reads {} with weight {}. Cut that one read before the "
+                  "softmax, and the difference changes by {}.",
+                  most_idle.layer, most_idle.head, last, key, decimal(most_idle.weight, 3),
+                  decimal(most_idle.effect, 2)),
+      fmt::format("第 {} 层第 {} 个头里，最后的位置 {} 读 {} 的权重是 {}。在 softmax "
+                  "之前切断这一次读取，差值的变化是 {}。",
+                  most_idle.layer, most_idle.head, last, key, decimal(most_idle.weight, 3),
+                  decimal(most_idle.effect, 2))};
+  const bool found = std::fabs(most_idle.effect) <= kIdle * std::fabs(base);
+  step.blocks.push_back(
+      found ? LessonText{"The same in a model. " + prefers.en + " But " + reads_it.en,
+                         "模型里也是这样。" + prefers.zh + "可是，" + reads_it.zh}
+            : LessonText{"Whether that is so in a model depends on the text. " + prefers.en +
+                             " Here every large weight matters. The one that matters least: " + reads_it.en,
+                         "模型里是否也这样，要看文本。" + prefers.zh + "这里每个大的权重都起作用，作用最小的是：" +
+                             reads_it.zh});
   Table table{
       .caption =
           {fmt::format(
                "Of all {} heads, each one's strongest read by the last position was cut alone. Large weights that "
-               "change least, and the read that changes most",
+               "change least come first; the read that changes most is the last",
                reads.size()),
            fmt::format(
                "全部 {} 个头，各自最后位置读得最多的那一处，逐一单独切断。权重大而影响最小的几个，以及影响最大的一个",

@@ -12,6 +12,7 @@
 #include "text/cutter.h"
 #include "text/display.h"
 #include "text/encoder.h"
+#include "text/nearest_word.h"
 #include "text/normalizer.h"
 #include "text/piece_texts.h"
 #include "text/stages.h"
@@ -130,6 +131,17 @@ struct Tokenizer::Model {
     return tokens;
   }
 
+  // The word at `begin` of the draft, byte `at` of the text, has no pieces.
+  [[noreturn]] void refuse_word(const Draft& draft, std::int64_t begin, std::int64_t at) const {
+    const auto word = std::ranges::find(draft.words, static_cast<std::uint32_t>(begin), &Word::begin);
+    const std::string text(draft.text().substr(word->begin, word->end - word->begin));
+    const std::string meant = nearest_word(text, spec.pieces);
+    throw Error(ErrorCode::bad_input,
+                fmt::format("the word \"{}\" at byte {} of the text is not in this vocabulary", display(text), at),
+                (meant.empty() ? std::string() : fmt::format("did you mean \"{}\"? ", display(meant))) +
+                    fmt::format("this model knows {} words and has no token for others", spec.pieces.size()));
+  }
+
   // A part of a text, which begins at byte `base` of it and holds no token that is read as written.
   void encode_part(std::string_view part, std::int64_t base, bool special, std::vector<Token>& out) const {
     Draft draft(part, base);
@@ -148,6 +160,7 @@ struct Tokenizer::Model {
                     fmt::format("byte 0x{:02X} at byte {} of the text has no token in this vocabulary",
                                 static_cast<std::uint8_t>(draft.text()[static_cast<std::size_t>(missing.at)]), at),
                     "take it out of the text; this model has never seen it");
+      if (spec.kind == TokenizerSpec::Kind::wordpiece) refuse_word(draft, missing.at, at);
       throw Error(ErrorCode::bad_input,
                   fmt::format("the character at byte {} of the text has no token in this vocabulary", at),
                   "take it out of the text; the file names neither byte pieces nor an unknown token for it");

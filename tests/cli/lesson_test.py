@@ -329,9 +329,17 @@ class Lesson(ProgramTest):
     def test_without_a_model_it_takes_the_one_inside(self):
         document = self.document("lesson", "--step", "h", "--step", "j")
         self.assertEqual(document["model"]["name"], "default")
-        self.assertEqual([token["text"] for token in document["tokens"]][-2:], ["called", "him"])
+        self.assertEqual([token["text"] for token in document["tokens"]][-3:], ["c", "d", "e"])
         for step in document["steps"]:
             self.assertIn("default", str(step["blocks"]))
+        # A large weight on the very word that is said next, which changes nothing.
+        layer, head, key, weight, effect = document["steps"][1]["values"]["cut_reads"]["number"][0]
+        self.assertEqual(document["tokens"][int(key)]["text"], "f")
+        self.assertGreater(weight, 0.8)
+        edit = f"block edge layer={layer:.0f} head={head:.0f} row=-1 key={key:.0f}"
+        patched = self.document("patch", "default", "-p", "a b c d e f g h . c d e", "--edit", edit)
+        self.assertEqual(patched["effect"], effect)
+        self.assertLess(abs(effect), 0.05 * abs(patched["base"]))
         self.assertIsNone(self.document("lesson", "--step", "a")["model"])
 
     def test_usage(self):

@@ -119,7 +119,8 @@ class Default(ProgramTest):
     def test_it_does_not_know_other_words(self):
         result = self.run_program("logits", "default", "-p", "an unheard word")
         self.assertEqual(result.status, 1)
-        self.assertIn("unheard", result.err)
+        self.assertIn('"unheard" at byte 3', result.err)
+        self.assertIn('did you mean "school"', self.run_program("logits", "default", "-p", "to the shcool").err)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ TEST(Lesson, WithoutAModelItSaysWhatIsMissing) {
   for (const Step& step : make_lesson({.steps = {"h", "j"}}).steps) {
     const auto* text = std::get_if<LessonText>(&step.blocks.back());
     ASSERT_NE(text, nullptr);
-    EXPECT_NE(text->en.find("regard fetch"), std::string::npos);
+    EXPECT_NE(text->en.find("regard lesson MODEL"), std::string::npos);
   }
 }
 

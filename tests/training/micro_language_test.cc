@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "support/errors.h"
 #include "training/default_recipe.h"
 
 namespace regard {
@@ -36,6 +37,13 @@ TEST(MicroLanguage, EveryWordIsOneToken) {
       EXPECT_EQ(" " + tokenizer.decode(std::span(ids).subspan(1)) + " " + s.words.back() + " ", " " + joined(s));
     }
   });
+}
+
+TEST(MicroLanguage, OtherWordsAreRefusedByName) {
+  const Tokenizer tokenizer(micro_language_tokenizer());
+  testing::expect_error(ErrorCode::bad_input, {"\"shcool\" at byte 12"},
+                        [&] { tokenizer.encode("tom saw the shcool"); });
+  testing::expect_error(ErrorCode::bad_input, {"\"北京\" at byte 15"}, [&] { tokenizer.encode("小明 去 了 北京"); });
 }
 
 TEST(MicroLanguage, TheCauseIsWhereItIsSaidToBe) {
