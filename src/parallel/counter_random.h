@@ -8,11 +8,21 @@
 
 namespace regard {
 
+// What random numbers are drawn for: no two uses share a stream, whatever their keys.
+enum class RandomUse : std::uint64_t {
+  lesson = 1,  // what the lesson measures
+  weights,     // (seed, tensor): the first weights of a training
+  sentences,   // (kind and language, number, attempt): a generated sentence
+  hidden,      // (seed, number): which word of it cannot be read
+  pieces,      // (seed, step): where the pieces of a text begin
+  dropout,     // (seed): by step; (seed of a step): by layer
+};
+
 class CounterRandom {
  public:
-  // A stream of its own for every key.
-  explicit CounterRandom(std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0)
-      : key_(mix(mix(mix(a) ^ b) ^ (c + 0x9e3779b97f4a7c15u))) {}
+  // A stream of its own for every use and key.
+  explicit CounterRandom(RandomUse use, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0)
+      : key_(mix(mix(mix(mix(static_cast<std::uint64_t>(use)) ^ a) ^ b) ^ c)) {}
 
   static constexpr std::uint64_t mix(std::uint64_t z) {
     z += 0x9e3779b97f4a7c15u;

@@ -7,8 +7,8 @@
 #include "kernels/activation.h"
 #include "kernels/gradients.h"
 #include "model/layers.h"
-#include "tensor/error.h"
 #include "parallel/counter_random.h"
+#include "tensor/error.h"
 #include "training/linear_gradient.h"
 
 namespace regard {
@@ -75,8 +75,8 @@ LayerPass::LayerPass(const Model& model, std::vector<Row> rows, Dropout dropout,
   }
   begins_.push_back(std::ssize(rows_));
   if (!visible_.empty() && visible_.size() != rows_.size())
-    throw Error(ErrorCode::bad_input,
-                fmt::format("{} rows, and {} of which it is said whether they are read", rows_.size(), visible_.size()));
+    throw Error(ErrorCode::bad_input, fmt::format("{} rows, and {} of which it is said whether they are read",
+                                                  rows_.size(), visible_.size()));
 }
 
 RotaryTable& LayerPass::rotary(std::int64_t layer) {
@@ -105,7 +105,8 @@ Problem LayerPass::problem(std::int64_t layer, const KeptLayer& kept) {
   problem.q = kept.q.view();
   problem.rows = query_rows_;
   problem.sequences = sequences_;
-  problem.dropout = {dropout_.probability, CounterRandom(dropout_.seed).at(static_cast<std::uint64_t>(layer))};
+  const CounterRandom seeds(RandomUse::dropout, dropout_.seed, 1);
+  problem.dropout = {dropout_.probability, seeds.at(static_cast<std::uint64_t>(layer))};
   return problem;
 }
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "tensor/error.h"
 #include "parallel/counter_random.h"
+#include "tensor/error.h"
 #include "training/model_pass.h"
 #include "weights/new_file.h"
 #include "weights/safetensors.h"
@@ -35,7 +35,7 @@ Trainer::Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::ui
   const double inwards = plain / std::sqrt(2 * static_cast<double>(config_.layers));
   std::uint64_t stream = 0;
   for (const Parameters::Place& place : parameters_.places()) {
-    const CounterRandom random(seed, stream++);
+    const CounterRandom random(RandomUse::weights, seed, stream++);
     float* values = parameters_.values().data() + place.begin;
     const bool writes = place.name.ends_with("attn_output.weight") || place.name.ends_with("ffn_down.weight");
     for (std::int64_t i = 0; i < place.rows * place.cols; ++i) {
@@ -50,7 +50,8 @@ Trainer::Trainer(ModelConfig config, TokenizerSpec tokenizer, AdamW how, std::ui
 StepReport Trainer::step(const Batch& batch) {
   const Model current = model();
   const auto now = static_cast<std::uint64_t>(steps_done());
-  ModelPass pass(current, batch.rows, Keep::everything, {dropout_, CounterRandom(seed_, 1).at(now)}, batch.visible);
+  const Dropout dropout{dropout_, CounterRandom(RandomUse::dropout, seed_).at(now)};
+  ModelPass pass(current, batch.rows, Keep::everything, dropout, batch.visible);
   pass.forward();
   std::ranges::fill(gradients_.values(), 0.0f);
   StepReport report{.step = steps_done(), .rate = how_.rate_at(steps_done())};
@@ -96,11 +97,16 @@ void Trainer::save(const std::filesystem::path& path, const std::string& recipe)
 }
 
 void Trainer::resume(const std::filesystem::path& path, const std::string& recipe) {
-  const SafetensorsFiles files = read_safetensors(path);
   const auto fail = [&](const char* what) {
     throw Error(ErrorCode::bad_input, fmt::format("{} {}", path.string(), what),
                 "give the same command to go on with it, or remove that file");
   };
+  SafetensorsFiles files;
+  try {
+    files = read_safetensors(path);
+  } catch (const Error&) {
+    fail("is not the state of a training");
+  }
   const auto metadata = [&](const char* key) {
     const auto found = files.metadata.find(key);
     return found == files.metadata.end() ? std::string() : found->second;

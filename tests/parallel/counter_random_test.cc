@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 namespace regard {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr int kCount = 1 << 16;
 
 TEST(CounterRandom, NormalNumbersAreNormal) {
-  const CounterRandom random(1);
+  const CounterRandom random(RandomUse::lesson, 1);
   double sum = 0, squares = 0;
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const double x = random.normal_at(i);
@@ -23,7 +24,7 @@ TEST(CounterRandom, NormalNumbersAreNormal) {
 }
 
 TEST(CounterRandom, UniformNumbersAreUniform) {
-  const CounterRandom random(2, 3);
+  const CounterRandom random(RandomUse::weights, 2, 3);
   int tenths[10] = {};
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const double x = random.uniform_at(i);
@@ -34,13 +35,27 @@ TEST(CounterRandom, UniformNumbersAreUniform) {
 }
 
 TEST(CounterRandom, ANumberIsThatOfItsStreamAndPlace) {
-  CounterRandom one(5, 6, 7), other(5, 6, 8);
-  EXPECT_EQ(one.at(3), CounterRandom(5, 6, 7).at(3));
+  constexpr auto kUse = RandomUse::sentences;
+  CounterRandom one(kUse, 5, 6, 7), other(kUse, 5, 6, 8);
+  EXPECT_EQ(one.at(3), CounterRandom(kUse, 5, 6, 7).at(3));
   EXPECT_NE(one.at(3), one.at(4));
   EXPECT_NE(one.at(3), other.at(3));
-  EXPECT_NE(CounterRandom(5, 6, 7).at(0), CounterRandom(6, 5, 7).at(0));
-  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(one.next(), CounterRandom(5, 6, 7).at(i));
+  EXPECT_NE(CounterRandom(kUse, 5, 6, 7).at(0), CounterRandom(kUse, 6, 5, 7).at(0));
+  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(one.next(), CounterRandom(kUse, 5, 6, 7).at(i));
   for (int i = 0; i < 1000; ++i) ASSERT_LT(one.below(7), 7u);
+}
+
+// The same keys for another use, or other keys, give other numbers from the start.
+TEST(CounterRandom, NoTwoUsesShareAStream) {
+  std::set<std::uint64_t> seen;
+  std::size_t drawn = 0;
+  for (std::uint64_t use = 1; use <= static_cast<std::uint64_t>(RandomUse::dropout); ++use)
+    for (std::uint64_t a = 0; a < 12; ++a)
+      for (std::uint64_t b = 0; b < 12; ++b)
+        for (std::uint64_t c = 0; c < 3; ++c)
+          for (std::uint64_t i = 0; i < 4; ++i, ++drawn)
+            seen.insert(CounterRandom(static_cast<RandomUse>(use), a, b, c).at(i));
+  EXPECT_EQ(seen.size(), drawn);
 }
 
 }  // namespace
