@@ -12,9 +12,10 @@
 
 namespace regard {
 
-// Thrown by an encoder: the vocabulary has no token for the character (byte-level: the byte) at `at` of the text.
+// Thrown by an encoder: the vocabulary has no token for the character (byte-level: the byte, WordPiece: the word up to
+// `end`) at `at` of the text.
 struct NoToken {
-  std::int64_t at;
+  std::int64_t at, end = at + 1;
 };
 
 class Encoder {

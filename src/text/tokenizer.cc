@@ -131,15 +131,22 @@ struct Tokenizer::Model {
     return tokens;
   }
 
-  // The word at `begin` of the draft, byte `at` of the text, has no pieces.
-  [[noreturn]] void refuse_word(const Draft& draft, std::int64_t begin, std::int64_t at) const {
-    const auto word = std::ranges::find(draft.words, static_cast<std::uint32_t>(begin), &Word::begin);
-    const std::string text(draft.text().substr(word->begin, word->end - word->begin));
-    const std::string meant = nearest_word(text, spec.pieces);
+  // `word`, at byte `at` of the text, has no pieces.
+  [[noreturn]] void refuse_word(std::string_view word, std::int64_t at) const {
+    constexpr std::size_t kLongest = 40;  // bytes that are shown, and that somebody may have mistyped
+    std::vector<std::string> words;       // that a word can begin with
+    const std::string& mark = stages.continuing;
+    for (std::size_t id = 0; id < spec.pieces.size(); ++id)
+      if (type_of(spec, id) == TokenType::normal && (mark.empty() || !spec.pieces[id].starts_with(mark)))
+        words.push_back(spec.pieces[id]);
+    const std::string meant = word.size() <= kLongest ? nearest_word(word, words) : "";
+    std::size_t shown = std::min(word.size(), kLongest);
+    while (shown > 0 && shown < word.size() && (static_cast<unsigned char>(word[shown]) & 0xC0) == 0x80) --shown;
     throw Error(ErrorCode::bad_input,
-                fmt::format("the word \"{}\" at byte {} of the text is not in this vocabulary", display(text), at),
+                fmt::format("the word \"{}{}\" at byte {} of the text is not in this vocabulary",
+                            display(word.substr(0, shown)), shown < word.size() ? "..." : "", at),
                 (meant.empty() ? std::string() : fmt::format("did you mean \"{}\"? ", display(meant))) +
-                    fmt::format("this model knows {} words and has no token for others", spec.pieces.size()));
+                    fmt::format("this model knows {} words and has no token for others", words.size()));
   }
 
   // A part of a text, which begins at byte `base` of it and holds no token that is read as written.
@@ -154,13 +161,17 @@ struct Tokenizer::Model {
     try {
       encoder->encode(draft.text(), draft.words, out);
     } catch (const NoToken& missing) {
-      const std::int64_t at = draft.source(missing.at, missing.at + 1).begin;
+      const std::int64_t at = draft.source(missing.at, missing.end).begin;
       if (spec.kind == TokenizerSpec::Kind::byte_level_bpe)
         throw Error(ErrorCode::bad_input,
                     fmt::format("byte 0x{:02X} at byte {} of the text has no token in this vocabulary",
                                 static_cast<std::uint8_t>(draft.text()[static_cast<std::size_t>(missing.at)]), at),
                     "take it out of the text; this model has never seen it");
-      if (spec.kind == TokenizerSpec::Kind::wordpiece) refuse_word(draft, missing.at, at);
+      if (spec.kind == TokenizerSpec::Kind::wordpiece)
+        refuse_word(
+            std::string_view(draft.text())
+                .substr(static_cast<std::size_t>(missing.at), static_cast<std::size_t>(missing.end - missing.at)),
+            at);
       throw Error(ErrorCode::bad_input,
                   fmt::format("the character at byte {} of the text has no token in this vocabulary", at),
                   "take it out of the text; the file names neither byte pieces nor an unknown token for it");

@@ -46,7 +46,7 @@ class WordPieceEncoder final : public Encoder {
         const std::size_t first = out.size();
         if (encode_word(text, word, out)) return;
         out.resize(first);
-        if (!stages_.unknown) throw NoToken{word.begin};
+        if (!stages_.unknown) throw NoToken{word.begin, word.end};
         out.push_back({*stages_.unknown, word.begin, word.end});
       });
   }
