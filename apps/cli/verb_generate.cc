@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 
@@ -81,7 +82,7 @@ class Stopwatch {
 
 // Feeds the prompt, then chooses, shows and feeds one token after the other.
 void generate(const Request& request, const Model& model, const std::vector<std::int32_t>& ids, GenerateResult& result,
-              const std::function<void(std::string_view)>& show) {
+              bool shows_prompt, const std::function<void(std::string_view)>& show) {
   const Tokenizer& tokenizer = model.tokenizer();
   ProgressLine progress(request.options.shows_progress());
   const std::int64_t prompt_tokens = std::ssize(ids), context = model.config().context;  // 0: any length
@@ -120,7 +121,11 @@ void generate(const Request& request, const Model& model, const std::vector<std:
       result.stopped = "end";
       break;
     }
-    result.generated.push_back({token, tokenizer.bytes(token)});
+    const std::int32_t before = !result.generated.empty() ? result.generated.back().id : ids.back();
+    result.generated.push_back(token_pieces(tokenizer, std::array{before, token}).back());
+    // Nothing stands before the first one, unless the text that it continues was shown.
+    if (result.generated.size() == 1 && !shows_prompt) result.generated.back().gap = false;
+    show(result.generated.back().gap ? " " : "");
     show(result.generated.back().bytes);
     if (step + 1 == request.most_tokens) break;
     if (state.cache.length(0) == context) {
@@ -154,9 +159,9 @@ int run_generate(const Words& words) {
   const Terminal terminal = options.terminal();
   const bool streams = !options.json && options.outputs.empty();
   TextStream stream(terminal.interactive);
-  if (streams && terminal.interactive && !request.chat && model.encoder() == nullptr)
-    stream.add(model.tokenizer().decode(ids));
-  generate(request, model, ids, result, [&](std::string_view bytes) {
+  const bool shows_prompt = streams && terminal.interactive && !request.chat && model.encoder() == nullptr;
+  if (shows_prompt) stream.add(model.tokenizer().decode(ids));
+  generate(request, model, ids, result, shows_prompt, [&](std::string_view bytes) {
     if (streams) stream.add(bytes);
   });
   if (streams) {

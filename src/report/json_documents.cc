@@ -144,7 +144,7 @@ void write_json(Output& out, const GenerateResult& result) {
     token_members(json, token);
     json.member("bytes", hex(token.bytes));
     json.end_object();
-    text += token.bytes;
+    text += (token.gap ? " " : "") + token.bytes;
   }
   json.end_array();
   json.member("text", text);
