@@ -33,7 +33,7 @@ struct Choice {
 
 bool parse(Choice& choice, const Words& words) {
   Arguments arguments("lesson",
-                      "Attention from three tokens and fractions up to a real model; every number is computed.",
+                      "Attention from three tokens and fractions up to a whole model; every number is computed.",
                       "In a terminal it goes step by step and checks the answers of its exercises.\n"
                       "regard lesson\n"
                       "regard lesson --step b --step c\n"

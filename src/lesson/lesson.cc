@@ -26,7 +26,7 @@ const std::array<Part, 12>& parts() {
       {"e", {"Why divide by √d", "为什么要除以 √d"}, why_the_root},
       {"f", {"Several heads, and groups of them", "多头与分组"}, heads_and_groups},
       {"g", {"Order", "顺序"}, order_and_rotation},
-      {"h", {"The block, with a real model's numbers", "一个完整的块：真实模型的数字"}, the_block},
+      {"h", {"The block, with a model's numbers", "一个完整的块：模型里的数字"}, the_block},
       {"i", {"What it costs", "代价"}, what_it_costs},
       {"j", {"Reading is not explaining", "读到不等于解释"}, reading_is_not_explaining},
       {"k", {"Three exercises", "三道练习"}, exercises},

@@ -86,7 +86,7 @@ struct Read {
   double weight = 0, effect = 0;
 };
 
-constexpr double kIdle = 0.05;  // a read that changes at most this share of the difference changes nothing to speak of
+constexpr double kIdle = 0.05;  // a read that changes at most this share of the difference changes little
 
 std::vector<Read> strongest_reads(const LessonModel& real) {
   const std::int64_t tokens = std::ssize(real.ids);
@@ -125,19 +125,20 @@ void add_real_heads(Step& step, const LessonModel& real, Progress* progress) {
   const Experiment experiment(model, {.ids = real.ids, .runs = {}, .edits = {}, .metric = {}, .sites = Sweep::sites()},
                               true, progress);
   cut_each(real, reads, experiment, progress);
-  if (reads.empty()) return;
+  if (reads.empty()) {
+    step.blocks.push_back(
+        LessonText{"The text has too few tokens: between the first and the last nothing is left to read.",
+                   "这段文本的词元太少：第一个和最后一个之间没有可读的。"});
+    return;
+  }
+  const auto smaller = [](const Read& a, const Read& b) { return std::fabs(a.effect) < std::fabs(b.effect); };
+  const Read busiest = *std::max_element(reads.begin(), reads.end(), smaller);
   double heaviest = 0;
   for (const Read& read : reads) heaviest = std::max(heaviest, read.weight);
-  const double large = heaviest / 2;
-  const auto idle = [&](const Read& a, const Read& b) {
-    const bool first = a.weight >= large, second = b.weight >= large;
-    return first != second ? first : std::fabs(a.effect) < std::fabs(b.effect);
-  };
-  std::sort(reads.begin(), reads.end(), idle);
+  const std::int64_t all = std::ssize(reads);
+  std::erase_if(reads, [&](const Read& read) { return read.weight < heaviest / 2; });
+  std::sort(reads.begin(), reads.end(), smaller);
   const Read most_idle = reads.front();
-  const Read busiest = *std::max_element(reads.begin(), reads.end(), [](const Read& a, const Read& b) {
-    return std::fabs(a.effect) < std::fabs(b.effect);
-  });
 
   const auto token = [&](std::int32_t id) { return "“" + display(model.tokenizer().bytes(id)) + "”"; };
   const Metric& metric = experiment.measure().metric();
@@ -162,23 +163,28 @@ void add_real_heads(Step& step, const LessonModel& real, Progress* progress) {
       found ? LessonText{"The same in a model. " + prefers.en + " But " + reads_it.en,
                          "模型里也是这样。" + prefers.zh + "可是，" + reads_it.zh}
             : LessonText{"Whether that is so in a model depends on the text. " + prefers.en +
-                             " Here every large weight matters. The one that matters least: " + reads_it.en,
+                             " Here each of the largest weights matters. The one that matters least: " + reads_it.en,
                          "模型里是否也这样，要看文本。" + prefers.zh + "这里每个大的权重都起作用，作用最小的是：" +
                              reads_it.zh});
   Table table{
       .caption =
           {fmt::format(
-               "Of all {} heads, each one's strongest read by the last position was cut alone. Large weights that "
-               "change least come first; the read that changes most is the last",
-               reads.size()),
+               "In each of {} heads, the strongest read by the last position of another, but for the first, was cut "
+               "alone. Weights of at least half the largest, those that change least first; last, the read of all "
+               "that changes most",
+               all),
            fmt::format(
-               "全部 {} 个头，各自最后位置读得最多的那一处，逐一单独切断。权重大而影响最小的几个，以及影响最大的一个",
-               reads.size())},
+               "全部 {} "
+               "个头里，最后一个位置读得最多的那一处（自己和第一个位置除外）逐一单独切断。先列权重不小于最大值一半的，"
+               "影响小的在前；最后一行是所有读取中影响最大的",
+               all)},
       .columns =
           {{"layer", "层"}, {"head", "头"}, {"reads", "读"}, {"weight", "权重"}, {"change when cut", "切断后的变化"}},
       .rows = {}};
   std::vector<Read> shown(reads.begin(), reads.begin() + std::min<std::ptrdiff_t>(5, std::ssize(reads)));
-  shown.push_back(busiest);
+  if (std::ranges::none_of(shown,
+                           [&](const Read& read) { return read.layer == busiest.layer && read.head == busiest.head; }))
+    shown.push_back(busiest);
   Numbers values{.shape = {std::ssize(shown), 5}, .items = {}};
   for (const Read& read : shown) {
     table.rows.push_back({exactly(read.layer), exactly(read.head),
