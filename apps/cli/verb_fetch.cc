@@ -34,14 +34,16 @@ FetchResult fetch_hub(const HubName& name, ProgressLine& progress, const Options
 }
 
 FetchResult default_model() {
+  const bool was_here = default_model_is_there();
   return {.model = {std::string(kDefaultModel), std::string(kDefaultModelDescription),
                     std::string(kDefaultModelLicence), 0, default_model_bytes(), true, default_model_folder().string()},
           .licence_file = "",
-          .was_here = true};
+          .was_here = was_here,
+          .text = std::string(kDefaultModelText)};
 }
 
 [[noreturn]] void no_such_model(const std::string& word) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = {std::string(kDefaultModel)};
   for (const NamedModel& known : catalogue()) names.push_back(known.name);
   const std::string meant = nearest_word(word, names);
   throw Error(ErrorCode::not_found, fmt::format("no model is called \"{}\"", word),

@@ -88,6 +88,7 @@ struct FetchResult {
   ListedModel model;
   std::string licence_file;
   bool was_here = false;
+  std::string text = "When Mary and John went to the store, John gave a drink to";  // to try it with
 };
 
 struct ConvertResult {

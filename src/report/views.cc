@@ -53,10 +53,10 @@ Page fetch_page(const FetchResult& result) {
   add_fact(page, "size", human_bytes(result.model.installed_bytes));
   if (!result.model.licence.empty() || !result.licence_file.empty())
     add_fact(page, "licence",
-             (result.model.licence.empty() ? "see" : result.model.licence + ",") + " " + display(result.licence_file));
-  add_fact(page, "try",
-           fmt::format("regard read {} -p \"When Mary and John went to the store, John gave a drink to\"",
-                       result.model.name));
+             result.licence_file.empty() ? result.model.licence
+                                         : (result.model.licence.empty() ? "see" : result.model.licence + ",") + " " +
+                                               display(result.licence_file));
+  add_fact(page, "try", fmt::format("regard read {} -p \"{}\"", result.model.name, result.text));
   return page;
 }
 

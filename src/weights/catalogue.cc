@@ -92,12 +92,6 @@ NamedModel minilm() {
   return m;
 }
 
-// The variable's value, or nothing when it is unset or empty (the XDG rules treat both alike).
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 std::int64_t NamedModel::download_bytes() const {
@@ -125,12 +119,6 @@ const NamedModel* find_named_model(std::string_view name) {
   const auto& all = catalogue();
   const auto at = std::find_if(all.begin(), all.end(), [&](const NamedModel& m) { return m.name == name; });
   return at == all.end() ? nullptr : &*at;
-}
-
-std::filesystem::path cache_folder() {
-  if (const std::string home = variable("REGARD_HOME"); !home.empty()) return std::filesystem::absolute(home);
-  if (const std::filesystem::path xdg = variable("XDG_CACHE_HOME"); xdg.is_absolute()) return xdg / "regard";
-  return home_folder("REGARD_HOME") / ".cache" / "regard";
 }
 
 std::filesystem::path model_folder(const NamedModel& model) { return cache_folder() / "models" / model.name; }

@@ -46,10 +46,6 @@ struct NamedModel {
 const std::vector<NamedModel>& catalogue();
 const NamedModel* find_named_model(std::string_view name);  // nullptr when there is none
 
-// $REGARD_HOME, else $XDG_CACHE_HOME/regard (an absolute path, as the XDG rules ask), else ~/.cache/regard. Creates
-// nothing. Error{io} when none of them can be told.
-std::filesystem::path cache_folder();
-
 std::filesystem::path model_folder(const NamedModel& model);
 // All files there, with their sizes. (Their checksums are looked at by fetch.)
 bool is_here(const NamedModel& model);

@@ -6,6 +6,7 @@
 #include "tensor/error.h"
 #include "weights/disk_room.h"
 #include "weights/file_lock.h"
+#include "weights/home_folder.h"
 #include "weights/new_file.h"
 #include "weights/pip.h"
 #include "weights/sha256.h"

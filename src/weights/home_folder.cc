@@ -17,4 +17,15 @@ std::filesystem::path home_folder(std::string_view variable) {
               fmt::format("set {} to a folder of yours", variable));
 }
 
+std::filesystem::path cache_folder() {
+  // Nothing when it is unset or empty (the XDG rules treat both alike).
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string home = variable("REGARD_HOME"); !home.empty()) return std::filesystem::absolute(home);
+  if (const std::filesystem::path xdg = variable("XDG_CACHE_HOME"); xdg.is_absolute()) return xdg / "regard";
+  return home_folder("REGARD_HOME") / ".cache" / "regard";
+}
+
 }  // namespace regard
