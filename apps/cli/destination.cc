@@ -21,6 +21,10 @@ void write_file(const std::string& path, const std::function<void(Output&)>& wri
 
 }  // namespace
 
+void check_outputs(const Options& options) {
+  for (const std::string& path : options.outputs) Output::to_file(path);  // what is not finished is removed
+}
+
 void deliver(const Options& options, const Writers& writers) {
   for (const std::string& path : options.outputs) {
     const std::string extension = std::filesystem::path(path).extension().string();

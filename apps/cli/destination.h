@@ -20,6 +20,8 @@ struct Writers {
   std::map<std::string, std::function<void(Output&)>> files = {};
 };
 
+// For work that takes long: Error{io} now if a file of -o could not be written later.
+void check_outputs(const Options& options);
 // Does what --json and -o ask for; without either, prints the page.
 void deliver(const Options& options, const Writers& writers);
 

@@ -15,9 +15,8 @@
 #include "weights/default_model.h"
 
 namespace regard::cli {
-namespace {
 
-std::string read_file(const std::string& name) {
+std::string read_bytes(const std::string& name, std::size_t most) {
   const bool standard = name == "-";
   const std::string shown = standard ? "standard input" : name;
   const int file = standard ? STDIN_FILENO : open(name.c_str(), O_RDONLY | O_CLOEXEC);
@@ -30,6 +29,10 @@ std::string read_file(const std::string& name) {
   for (;;) {
     const ssize_t n = read(file, block.data(), block.size());
     if (n > 0) text.append(block.data(), static_cast<std::size_t>(n));
+    if (text.size() > most) {
+      if (!standard) close(file);
+      throw Error(ErrorCode::bad_input, fmt::format("{} has more than {} bytes", shown, most), "take a part of it");
+    }
     if (n == 0 || interrupted()) break;
     if (n < 0 && errno != EINTR) {
       error = errno;
@@ -44,8 +47,6 @@ std::string read_file(const std::string& name) {
   return text;
 }
 
-}  // namespace
-
 Model load_model(const std::filesystem::path& path, Packing packing) {
   current_target();
   Model model = Model::load(path);
@@ -54,14 +55,17 @@ Model load_model(const std::filesystem::path& path, Packing packing) {
   return model;
 }
 
+// Tokens are counted in 32 bits.
+constexpr std::size_t kMostText = std::size_t{1} << 31;
+
 std::string read_text(const Options& options) {
-  const std::string text = options.prompt ? *options.prompt : read_file(*options.file);
+  const std::string text = options.prompt ? *options.prompt : read_bytes(*options.file, kMostText);
   if (const auto place = first_invalid_utf8(text)) {
     const std::string where = options.prompt ? "-p" : *options.file == "-" ? "standard input" : *options.file;
     throw Error(ErrorCode::bad_input,
                 fmt::format("text is not UTF-8: byte {} is 0x{:02X}, {}", *place,
                             static_cast<unsigned char>(text[*place]), where),
-                "convert it first, e.g. with iconv -t UTF-8");
+                "convert it first, e.g. with iconv -t UTF-8, or give --ids");
   }
   return text;
 }

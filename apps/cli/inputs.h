@@ -16,6 +16,9 @@ namespace regard::cli {
 // A model to compute with. Refuses first a processor, or a choice of the environment, that has no kernels.
 Model load_model(const std::filesystem::path& path, Packing packing = Packing::none);
 
+// A whole file, or standard input ("-"), byte by byte. Error{not_found, io}; Error{bad_input} for more than `most`
+// bytes.
+std::string read_bytes(const std::string& name, std::size_t most);
 // The text of -p or -f. Error{bad_input} when it is not UTF-8, Error{not_found, io} for the file.
 std::string read_text(const Options& options);
 // The ids of --ids, or those of the text. Error{bad_input} naming an id out of range.

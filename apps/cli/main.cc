@@ -37,7 +37,7 @@ constexpr std::array<Verb, 15> kVerbs = {{
     {"why", "what an answer depends on: causes beside attention", run_why},
     {"patch", "one run with edits, before and after", run_patch},
     {"sweep", "thousands of what-ifs", run_sweep},
-    {"lesson", "attention from three tokens and fractions up to a real model", run_lesson},
+    {"lesson", "attention from three tokens and fractions up to a whole model", run_lesson},
     {"bench", "how fast this machine runs it, beside what it could do", run_bench},
     {"train", "make the small default model again", run_train},
 }};
@@ -110,7 +110,8 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     return cli::report(error);
   } catch (const std::bad_alloc&) {
-    return cli::report(Error(ErrorCode::io, "not enough memory", "use a shorter text or fewer --rows"));
+    return cli::report(Error(ErrorCode::io, "not enough memory",
+                             "ask for less at a time: a shorter text, fewer --rows, a smaller --batch"));
   } catch (const std::exception& error) {
     return cli::report(Error(ErrorCode::bad_input, error.what()));
   }

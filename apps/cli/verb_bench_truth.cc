@@ -4,11 +4,12 @@
 #include "truth.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
+#include "weights/safetensors.h"
 
 namespace regard::cli {
 
 int run_bench_truth(const Words& words) {
-  constexpr std::int64_t kCount = 40, kMostCount = 100'000;
+  constexpr std::int64_t kMostCount = 100'000;
   Options options;
   std::optional<std::int64_t> count;
   Arguments arguments("bench truth",
@@ -16,7 +17,8 @@ int run_bench_truth(const Words& words) {
                       "held-out sentences of the language that the default model was trained on.",
                       "regard bench truth -o docs/truth.md        regard bench truth my-model/ --count 200 --json");
   options.declare_optional_model(arguments);
-  arguments.integer("--count", count, 1, kMostCount, "sentences of each kind in each language (default: 40)");
+  arguments.integer("--count", count, 1, kMostCount,
+                    fmt::format("sentences of each kind in each language (default: {})", kTruthCount));
   options.declare_output(arguments, {".json", ".md"});
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return kDone;
@@ -25,8 +27,13 @@ int run_bench_truth(const Words& words) {
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
   ProgressLine progress(options.shows_progress());
-  TruthTable table = bench::truth(model, count.value_or(kCount), &progress);
+  TruthTable table = bench::truth(model, count.value_or(kTruthCount), &progress);
   table.model = summary(options.model_name(), model.config(), path);
+  if (std::filesystem::is_directory(path)) {
+    const SafetensorsFiles files = read_safetensors(path);
+    const auto& metadata = files.metadata;
+    if (const auto found = metadata.find("recipe"); found != metadata.end()) table.recipe = found->second;
+  }
   progress.clear();
   deliver(options, {.json = [&](Output& out) { write_json(out, table); },
                     .page = [&](const Terminal&) { return truth_page(table); },

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "destination.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "progress_line.h"
 #include "report/loss_curve.h"
@@ -10,19 +11,20 @@
 #include "training/model_folder.h"
 #include "training/text_recipe.h"
 #include "verbs.h"
-#include "weights/checked_json.h"
+#include "weights/file_lock.h"
+#include "weights/safetensors.h"
 
 namespace regard::cli {
 namespace {
 
 constexpr std::int64_t kAsked = 500;
 constexpr std::int64_t kSaveEvery = 200;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of a text
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a text
 
 struct Choice {
   Options options;
   std::optional<std::string> to, file;
-  std::optional<std::int64_t> steps, batch, every, asked;
+  std::optional<std::int64_t> steps, batch, hidden, every, asked;
   std::optional<double> dropout;
 };
 
@@ -39,13 +41,16 @@ bool parse(Choice& choice, const Words& words) {
       "regard train out\n"
       "regard train out -f novel.txt");
   arguments.positional("DIR", choice.to, "the folder to write");
-  arguments.text("-f,--file", choice.file, "FILE",
+  arguments.text("-f,--file", choice.file, "FILE|-",
                  "learn to go on with this text, whatever its encoding; its last tenth is held out");
   arguments.integer("--steps", choice.steps, 1, 1'000'000,
                     fmt::format("of the whole run (default {}; {} with -f)", sentences.how.steps, text.how.steps));
   arguments.integer("--batch", choice.batch, 1, 1'000'000,
                     fmt::format("sentences that a step learns from (default {}), or pieces of a text (default {})",
                                 sentences.sentences, text.pieces));
+  arguments.integer("--hidden", choice.hidden, 0, 1'000'000,
+                    fmt::format("one sentence of so many has a word that no other reads (default {}; 0: none has)",
+                                sentences.hidden_in));
   arguments.number("--dropout", choice.dropout, 0, 1,
                    "the share of attention's weights that a step leaves out (default 0)");
   arguments.integer("--save-every", choice.every, 1, 1'000'000,
@@ -56,8 +61,12 @@ bool parse(Choice& choice, const Words& words) {
   choice.options.declare_machine(arguments);
   if (!choice.options.parse(arguments, words)) return false;
   if (!choice.to) throw Error(ErrorCode::usage, "no folder to write", "regard train DIR");
-  if (choice.file && choice.asked)
-    throw Error(ErrorCode::usage, "--held-out counts sentences, and -f names a text", "leave one of them out");
+  if (choice.file && (choice.asked || choice.hidden))
+    throw Error(ErrorCode::usage,
+                fmt::format("{} is of sentences, and -f names a text", choice.asked ? "--held-out" : "--hidden"),
+                "leave one of them out");
+  if (choice.dropout && *choice.dropout == 1)
+    throw Error(ErrorCode::usage, "nothing is left to learn by, --dropout 1", "leave out less");
   return true;
 }
 
@@ -77,6 +86,7 @@ Course language_course(const Choice& choice) {
   DefaultRecipe recipe;
   recipe.how.steps = choice.steps.value_or(recipe.how.steps);
   recipe.sentences = choice.batch.value_or(recipe.sentences);
+  recipe.hidden_in = choice.hidden.value_or(recipe.hidden_in);
   recipe.dropout = static_cast<float>(choice.dropout.value_or(recipe.dropout));
   const TokenizerSpec spec = micro_language_tokenizer();
   return {.tokenizer = spec,
@@ -103,7 +113,7 @@ Course text_course(const Choice& choice) {
   recipe.how.steps = choice.steps.value_or(recipe.how.steps);
   recipe.pieces = choice.batch.value_or(recipe.pieces);
   recipe.dropout = static_cast<float>(choice.dropout.value_or(recipe.dropout));
-  const auto whole = std::make_shared<const std::string>(read_whole_file(*choice.file, kMostBytes));
+  const auto whole = std::make_shared<const std::string>(read_bytes(*choice.file, kMostBytes));
   const SplitText text(*whole);
   return {.tokenizer = byte_tokenizer(),
           .config = text_model_config(),
@@ -115,13 +125,37 @@ Course text_course(const Choice& choice) {
           .examine =
               [whole, text](const Model& model, TrainResult& result, ProgressLine& progress) {
                 const auto part = [&](std::string_view of) {
-                  return TextPart{.bytes = std::ssize(of), .loss = text_loss(model, of)};
+                  const TextLoss said = text_loss(model, of);
+                  return TextPart{.bytes = std::ssize(of), .measured = said.bytes, .loss = said.loss};
                 };
                 progress.at("measuring the loss", 0, 2);
                 result.learnt = part(text.learnt);
                 progress.at("measuring the loss", 1, 2);
                 result.held_out = part(text.held_out);
               }};
+}
+
+// A folder to write to, which holds no other model.
+void prepare(const std::filesystem::path& folder, const std::filesystem::path& state, const std::string& recipe) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error || !std::filesystem::is_directory(folder))
+    throw Error(ErrorCode::io,
+                fmt::format("{} cannot be made: {}", folder.string(), error ? error.message() : "no folder"),
+                "name another folder");
+  const std::filesystem::path weights = folder / "model.safetensors";
+  if (std::filesystem::exists(state) || !std::filesystem::exists(weights)) return;
+  std::string made_by;
+  try {
+    const SafetensorsFiles files = read_safetensors(weights);
+    if (const auto found = files.metadata.find("recipe"); found != files.metadata.end()) made_by = found->second;
+  } catch (const Error&) {
+    // Whatever it is, it is not ours.
+  }
+  throw Error(ErrorCode::bad_input,
+              made_by == recipe ? fmt::format("{} holds the finished model of this recipe", folder.string())
+                                : fmt::format("{} holds another model", folder.string()),
+              "name another folder");
 }
 
 }  // namespace
@@ -132,7 +166,12 @@ int run_train(const Words& words) {
   const Course course = choice.file ? text_course(choice) : language_course(choice);
   const std::filesystem::path folder = *choice.to, state = folder / "training.state";
   Trainer trainer(course.config, course.tokenizer, course.how, course.seed, course.dropout);
-  std::filesystem::create_directories(folder);
+  check_outputs(choice.options);
+  prepare(folder, state, course.recipe);
+  const std::filesystem::path lock_path = folder / "training.lock";
+  const FileLock lock(lock_path, "", [&] {
+    throw Error(ErrorCode::io, fmt::format("another run is writing {}", folder.string()), "name another folder");
+  });
   if (std::filesystem::exists(state)) trainer.resume(state, course.recipe);
 
   ProgressLine progress(choice.options.shows_progress());
@@ -150,7 +189,7 @@ int run_train(const Words& words) {
     throw;
   }
   save();  // should writing the folder fail
-  write_model_folder(folder, course.config, course.tokenizer, trainer.parameters());
+  write_model_folder(folder, course.config, course.tokenizer, trainer.parameters(), course.recipe);
   Output svg = Output::to_file(folder / "loss.svg");
   write_loss_svg(svg, trainer.losses());
   svg.finish();
@@ -165,6 +204,7 @@ int run_train(const Words& words) {
   deliver(choice.options, {.json = [&](Output& out) { write_json(out, result); },
                            .page = [&](const Terminal& terminal) { return train_page(result, terminal.columns); }});
   std::filesystem::remove(state);
+  std::filesystem::remove(lock_path);
   return kDone;
 }
 

@@ -19,6 +19,7 @@ void write_json(Output& out, const TrainResult& result) {
     json.key(name);
     json.begin_object();
     json.member("bytes", of.bytes);
+    json.member("measured_bytes", of.measured);
     json.member("loss", of.loss);
     json.end_object();
   };
@@ -47,8 +48,9 @@ Page train_page(const TrainResult& result, int columns) {
   const double last = loss_stretches(result.losses, 50).back();
   page.add_line(fmt::format("loss at the end {:.4f}, perplexity {:.3f}", last, std::exp(last)));
   const auto part = [&](const char* name, const TextPart& of) {
-    page.add_line(fmt::format("  {:<22} {:>11} bytes, loss {:.4f}, perplexity of a byte {:.3f}, {:.3f} bits", name,
-                              of.bytes, of.loss, std::exp(of.loss), of.loss / std::log(2.0)));
+    page.add_line(fmt::format("  {:<22} {} bytes; of {} the loss is {:.4f}, perplexity of a byte {:.3f}, {:.3f} bits",
+                              name, of.bytes, of.measured == of.bytes ? "them" : std::to_string(of.measured), of.loss,
+                              std::exp(of.loss), of.loss / std::log(2.0)));
   };
   if (result.learnt) part("what was learnt from:", *result.learnt);
   if (result.held_out) part("what was held out:", *result.held_out);

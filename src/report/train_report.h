@@ -17,9 +17,9 @@ struct Answered {
   std::int64_t asked = 0, right = 0;
 };
 
-// A part of a text: how many bytes it has, and the mean loss of one in nats.
+// A part of a text: how many bytes it has, of how many the loss was measured, and its mean in nats.
 struct TextPart {
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, measured = 0;
   double loss = 0;
 };
 

@@ -52,7 +52,8 @@ ModelConfig text_model_config() {
 std::string TextRecipe::text(std::string_view learnt) const {
   Sha256 sum;
   sum.update(learnt.data(), learnt.size());
-  return fmt::format("text {}: {} pieces, seed {}, dropout {}, {}", sum.hex(), pieces, seed, dropout, how.text());
+  return fmt::format("text {}: {}, {} pieces of {}, seed {}, dropout {}, {}", sum.hex(),
+                     shape_text(text_model_config()), pieces, kContext, seed, dropout, how.text());
 }
 
 SplitText::SplitText(std::string_view whole) {
@@ -70,16 +71,15 @@ Batch text_batch(const TextRecipe& recipe, std::string_view learnt, std::int64_t
   const std::int64_t length = std::min(kContext, std::ssize(learnt));
   const auto places = static_cast<std::uint64_t>(std::ssize(learnt) - length + 1);
   Batch batch;
-  CounterRandom random(recipe.seed, static_cast<std::uint64_t>(step));
+  CounterRandom random(RandomUse::pieces, recipe.seed, static_cast<std::uint64_t>(step));
   for (std::int64_t i = 0; i < recipe.pieces; ++i)
     add_piece(batch, learnt, static_cast<std::int64_t>(random.below(places)), length);
   return batch;
 }
 
-double text_loss(const Model& model, std::string_view text) {
+TextLoss text_loss(const Model& model, std::string_view text) {
   const std::int64_t all = (std::ssize(text) + kContext - 1) / kContext, pieces = std::min(all, kMostPieces);
-  double sum = 0;
-  std::int64_t bytes = 0;
+  TextLoss said;
   for (std::int64_t begin = 0; begin < pieces; begin += kAtATime) {
     Batch batch;
     for (std::int64_t i = begin; i < std::min(begin + kAtATime, pieces); ++i) {
@@ -88,10 +88,11 @@ double text_loss(const Model& model, std::string_view text) {
     }
     ModelPass pass(model, batch.rows, Keep::inputs);
     pass.forward();
-    sum += pass.loss(batch.targets, nullptr) * static_cast<double>(batch.rows.size());
-    bytes += std::ssize(batch.rows);
+    said.loss += pass.loss(batch.targets, nullptr) * static_cast<double>(batch.rows.size());
+    said.bytes += std::ssize(batch.rows);
   }
-  return sum / static_cast<double>(bytes);
+  said.loss /= static_cast<double>(said.bytes);
+  return said;
 }
 
 }  // namespace regard

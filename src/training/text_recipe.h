@@ -35,8 +35,12 @@ struct SplitText {
 // to be said, and the byte behind the last.
 Batch text_batch(const TextRecipe& recipe, std::string_view learnt, std::int64_t step);
 
-// The mean loss of the bytes of a text, in nats, cut into such pieces one after another; where these are more than 256,
-// of 256 of them, evenly apart.
-double text_loss(const Model& model, std::string_view text);
+// How well a text is said: the mean loss of its bytes, in nats, cut into such pieces one after another; where these are
+// more than 256, of 256 of them, evenly apart.
+struct TextLoss {
+  std::int64_t bytes = 0;  // that were said
+  double loss = 0;
+};
+TextLoss text_loss(const Model& model, std::string_view text);
 
 }  // namespace regard

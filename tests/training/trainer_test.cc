@@ -158,7 +158,7 @@ TEST(ModelFolder, HoldsTheModelRoundedToBf16) {
   Trainer trainer = small.trainer();
   small.run(trainer, 2);
   testing::TempFolder folder;
-  write_model_folder(folder.path() / "model", small.config, small.spec, trainer.parameters());
+  write_model_folder(folder.path() / "model", small.config, small.spec, trainer.parameters(), "what was done");
   const Model model = Model::load(folder.path() / "model");
   EXPECT_EQ(model.config().heads, 2);
   EXPECT_EQ(model.config().context, 128);
