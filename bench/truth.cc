@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "intervention/experiment.h"
 #include "intervention/gradient_reading.h"
@@ -27,14 +28,6 @@ Scores losses(Scores changes) {
 Scores sizes(Scores values) {
   for (double& value : values) value = std::fabs(value);
   return values;
-}
-
-bool answers(const Model& model, const Question& question) {
-  State state(model.config(), 1, std::ssize(question.prompt));
-  const Tensor<float, 2> resid = feed(model, state, question.prompt);
-  Tensor<float, 2> said({1, model.config().vocabulary});
-  logits(model, resid.view(), said.view());
-  return std::max_element(said.data(), said.data() + said.size()) - said.data() == question.answer;
 }
 
 // The weights of the last row, [layer][head][0][T].
@@ -154,6 +147,7 @@ TruthTable truth(const Model& model, std::int64_t count, Progress* progress) {
                             model.tokenizer().vocabulary(), words),
                 "leave the model out for the default one, or name a folder that regard train made");
   TruthTable table{.model = {.name = model.config().name, .family = model.config().family, .config = model.config()},
+                   .recipe = {},
                    .count = count,
                    .methods = truth_methods(),
                    .groups = {}};
@@ -164,8 +158,10 @@ TruthTable truth(const Model& model, std::int64_t count, Progress* progress) {
                        .language = std::string(code(language)),
                        .asked = count,
                        .scores = std::vector<TruthScore>(table.methods.size())};
+      std::set<std::uint64_t> facts;
       for (std::int64_t i = 0; i < count; ++i) {
         const Sentence said = sentence(kind, language, static_cast<std::uint64_t>(i), true);
+        facts.insert(said.fact);
         const Question asked = question(model.tokenizer(), said);
         if (progress) progress->at("explaining sentences", done++, 10 * count);
         if (!answers(model, asked)) continue;
@@ -178,6 +174,7 @@ TruthTable truth(const Model& model, std::int64_t count, Progress* progress) {
           group.scores[m] += truth_score(scores[m], said.cause + 1, carried ? said.carrier + 1 : -1);
         group.scores.back() += random_truth_score(std::ssize(asked.prompt), carried);
       }
+      group.facts = std::ssize(facts);
       table.groups.push_back(std::move(group));
     }
   return table;

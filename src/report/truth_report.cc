@@ -57,6 +57,7 @@ std::vector<std::string> findings(const TruthTable& table) {
 
 void write_scores(JsonWriter& json, const TruthTable& table, const TruthGroup& group) {
   json.member("asked", group.asked);
+  json.member("facts", group.facts);
   json.member("answered", group.answered);
   json.member("with_carrier", group.with_carrier);
   json.key("methods");
@@ -84,6 +85,7 @@ TruthScore& TruthScore::operator+=(const TruthScore& other) {
 
 TruthGroup& TruthGroup::operator+=(const TruthGroup& other) {
   asked += other.asked;
+  facts += other.facts;
   answered += other.answered;
   with_carrier += other.with_carrier;
   scores.resize(std::max(scores.size(), other.scores.size()));
@@ -110,6 +112,7 @@ void write_json(Output& out, const TruthTable& table) {
   begin_document(json, "bench", &table.model, {});
   json.member("bench", "truth");
   json.member("count", table.count);
+  if (!table.recipe.empty()) json.member("recipe", table.recipe);
   json.key("methods");
   json.begin_array();
   for (const TruthMethod& method : table.methods) {
@@ -152,20 +155,27 @@ void write_markdown(Output& out, const TruthTable& table) {
 
   line("# Which explanations are true\n");
   line("Made by the program, not by hand:\n");
-  line(fmt::format("    regard bench truth {} --count {} -o docs/truth.md\n", table.model.name, table.count));
+  line(fmt::format("    regard bench truth{}{} -o FILE.md\n",
+                   table.model.name == "default" ? "" : " " + table.model.name,
+                   table.count == kTruthCount ? "" : fmt::format(" --count {}", table.count)));
+  if (!table.recipe.empty())
+    line(fmt::format("The model's recipe, as it stands in its file:\n\n    {}\n", table.recipe));
   line(fmt::format(
       "Every sentence of [the micro-language](../models/README.md) carries its planted cause: the earlier word that "
-      "decides the answer. Most have a carrier too, a word without which the cause does not say it: the key of a "
-      "value, "
-      "the word before in a list, what a negation is about. {} held-out "
-      "sentences of each kind in each language were asked, {} in all; {} ({}) were answered rightly, and only these "
-      "are explained. The metric is logit(answer) - logit(what would be right if the cause were another), at the last "
-      "row. Each method gives every position a number; the largest comes first, equal ones to the method's "
-      "disadvantage. Methods that know a direction count what speaks for the answer, where nothing else is said. The "
-      "first token (<s>, the attention sink) and the last row "
-      "itself are not ranked. Hiding a word is a fair question to a model that has met it: `regard train` hides one in "
-      "every fourth sentence.\n",
-      table.count, grouped(all.asked), grouped(all.answered), share_in_words(double(all.answered), all.asked)));
+      "decides the answer. All but references have a carrier too, a word without which the cause does not say it: the "
+      "word that has two senses, the key of a value, the word before in a list, what a negation is about. {} held-out "
+      "sentences of each kind in each language were asked, {} in all, which say {} different facts; {} ({}) were "
+      "answered rightly, and only these are explained. The metric is logit(answer) - logit(what would be right if the "
+      "cause were another), at the last row. Each method gives every position a number; the largest comes first, equal "
+      "ones to the method's disadvantage. Methods that know a direction count what speaks for the answer, where "
+      "nothing "
+      "else is said. The first token (<s>, the attention sink) and the last row itself are not ranked.\n",
+      table.count, grouped(all.asked), grouped(all.facts), grouped(all.answered),
+      share_in_words(double(all.answered), all.asked)));
+  line(
+      "One thing is not the same for all methods: a model of `regard train` has learnt with words hidden from all that "
+      "come after (one in so many sentences, see the recipe), and no other change or reading here was part of its "
+      "learning. [A model that never missed a word](truth-never-hidden.md) says how much that is worth.\n");
 
   const auto heading = [&](const char* first) {
     std::string text = fmt::format("| {} |", first), rule = "|---|";
@@ -189,9 +199,8 @@ void write_markdown(Output& out, const TruthTable& table) {
   rows([](const TruthGroup& g, std::size_t m) { return share_in_words(g.scores[m].either, g.answered); });
   line("## The cause itself comes first\n");
   line(
-      "A carrier is needed as much as the cause is (of `not open`, both words say what the door is), so where there is "
-      "one "
-      "the order of the two is no fault.\n");
+      "A carrier is needed as much as the cause is: of `not open`, both words say what the door is. So where there is "
+      "one, the order of the two is no fault.\n");
   heading("method");
   rows([](const TruthGroup& g, std::size_t m) { return share_in_words(g.scores[m].cause, g.answered); });
   line("## Mean reciprocal rank of the cause\n");
@@ -201,15 +210,15 @@ void write_markdown(Output& out, const TruthTable& table) {
   line("## What it says\n");
   for (const std::string& sentence : findings(table)) line("- " + sentence);
   line("\n## By language: the cause, or its carrier, comes first\n");
-  std::string heads = "| kind | language | answered | with a carrier |", rule = "|---|---|---:|---:|";
+  std::string heads = "| kind | language | facts | answered | with a carrier |", rule = "|---|---|---:|---:|---:|";
   for (const TruthMethod& method : table.methods) {
     heads += fmt::format(" {} |", method.title);
     rule += "---:|";
   }
   line(heads + "\n" + rule);
   for (const TruthGroup& group : table.groups) {
-    std::string text = fmt::format("| {} | {} | {} of {} | {} |", group.kind, group.language, group.answered,
-                                   group.asked, group.with_carrier);
+    std::string text = fmt::format("| {} | {} | {} | {} of {} | {} |", group.kind, group.language, group.facts,
+                                   group.answered, group.asked, group.with_carrier);
     for (const TruthScore& score : group.scores)
       text += fmt::format(" {} |", share_in_words(score.either, group.answered));
     line(text);

@@ -32,6 +32,7 @@ struct TruthMethod {
 struct TruthGroup {
   std::string kind, language;      // "lookup", "english"
   std::int64_t asked = 0;          // sentences
+  std::int64_t facts = 0;          // that these say: which words together
   std::int64_t answered = 0;       // rightly: only these are measured
   std::int64_t with_carrier = 0;   // of the answered ones
   std::vector<TruthScore> scores;  // [method], summed over the answered ones
@@ -41,6 +42,7 @@ struct TruthGroup {
 
 struct TruthTable {
   ModelSummary model;
+  std::string recipe;                // how the model was made, in its own words; or empty
   std::int64_t count = 0;            // sentences of each kind in each language
   std::vector<TruthMethod> methods;  // the first is what others are compared with
   std::vector<TruthGroup> groups;
@@ -48,6 +50,8 @@ struct TruthTable {
   std::vector<std::string> kinds() const;                        // each once, in their order
   TruthGroup sum(const std::optional<std::string>& kind) const;  // nothing: of all
 };
+
+inline constexpr std::int64_t kTruthCount = 100;  // if nobody says how many
 
 void write_json(Output& out, const TruthTable& table);
 // A page for docs/: how the table is made, and what it says.

@@ -1,7 +1,9 @@
 #include "training/micro_language.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <map>
+#include <functional>
 
 #include "parallel/counter_random.h"
 
@@ -25,7 +27,7 @@ struct Lexicon {
   std::vector<Ambiguous> ambiguous;
   Words living_verbs, made_verbs, living_nouns, made_nouns;  // each says which sense is meant
   Words values, letters;  // what lookups give, what they are asked by; lists are made of both
-  Words things, adverbs;  // of negation; adverbs that change nothing
+  Words things, adverbs;  // of negation; what may stand in the place of `not`
   std::vector<Opposites> opposites;
 };
 
@@ -111,9 +113,14 @@ class Draft {
     }
     return std::ssize(made_.words) - 1;
   }
-  // Of what is said together: it decides whether the sentence is held out.
-  void about(std::string_view word) {
-    for (const char c : word) said_ = CounterRandom::mix(said_ ^ static_cast<unsigned char>(c));
+  // What is said together: choice number `index`, then the next. A check digit over them decides whether the sentence
+  // is held out, so that it is a tenth of every choice.
+  void about(std::size_t index) {
+    digit_ = (3 * digit_ + index) % 10;
+    made_.fact = CounterRandom::mix(made_.fact ^ (index + 1));
+  }
+  void about(const Words& list, std::string_view word) {
+    about(static_cast<std::size_t>(std::ranges::find(list, word) - list.begin()));
   }
   // Something beside the point, or nothing.
   void aside() {
@@ -132,22 +139,22 @@ class Draft {
     for (std::int64_t i = from; i + 1 < std::ssize(made_.words); ++i) made_.distractors.push_back(i);
   }
 
-  bool held_out() const { return CounterRandom::mix(said_) % 10 == 0; }
+  bool held_out() const { return digit_ == 0; }
   Sentence made_;
 
  private:
   CounterRandom random_;
   const Lexicon& lexicon_;
-  std::uint64_t said_ = 0;
+  std::size_t digit_ = 0;
 };
 
 void sense(Draft& d) {
   const Lexicon& w = d.words();
-  const Ambiguous& it = d.any(w.ambiguous);
+  const std::size_t which = d.below(w.ambiguous.size());
+  const Ambiguous& it = w.ambiguous[which];
   const bool living = d.below(2) == 0, verb = d.below(2) == 0;
-  const std::string_view cue = d.any(verb     ? living ? w.living_verbs : w.made_verbs
-                                     : living ? w.living_nouns
-                                              : w.made_nouns);
+  const Words& cues = verb ? living ? w.living_verbs : w.made_verbs : living ? w.living_nouns : w.made_nouns;
+  const std::string_view cue = d.any(cues);
   d.aside();
   if (verb) {
     d.say(d.english() ? d.any(d.below(2) ? w.he : w.she) : std::string_view(d.below(2) ? "我" : "你"));
@@ -164,8 +171,9 @@ void sense(Draft& d) {
   d.say(d.english() ? "it was" : "它 很");
   d.say(living ? it.living : it.made);
   d.made_.otherwise = living ? it.made : it.living;
-  d.about(it.word);
-  d.about(cue);
+  d.about(which);
+  d.about((living ? 0 : 1) + (verb ? 0 : 2));
+  d.about(cues, cue);
 }
 
 void reference(Draft& d) {
@@ -191,8 +199,8 @@ void reference(Draft& d) {
   d.made_.cause = asks_he == he_first ? first : second;
   d.made_.distractors.push_back(asks_he == he_first ? second : first);
   d.made_.otherwise = asks_he ? she : he;
-  d.about(he);
-  d.about(she);
+  d.about(w.he, he);
+  d.about(w.she, she);
 }
 
 void lookup(Draft& d) {
@@ -208,8 +216,8 @@ void lookup(Draft& d) {
     } else {
       d.made_.distractors.insert(d.made_.distractors.end(), {key, value});
     }
-    d.about(keys[i]);
-    d.about(values[i]);
+    d.about(w.letters, keys[i]);
+    d.about(w.values, values[i]);
   }
   // Others are asked, and answered, before.
   for (std::size_t i = 1 + d.below(pairs); i < pairs; ++i) {
@@ -231,10 +239,10 @@ void copying(Draft& d) {
   // Of what lookups are made of too: what follows a word is found in the same way here and there.
   Words all = d.words().letters;
   all.insert(all.end(), d.words().values.begin(), d.words().values.end());
-  const Words list = d.some(std::move(all), length);
+  const Words list = d.some(all, length);
   for (const std::string_view word : list) {
     d.say(word);
-    d.about(word);
+    d.about(all, word);
   }
   d.say(d.english() ? "." : "。");
   for (std::size_t i = start; i < again; ++i) {
@@ -251,7 +259,8 @@ void copying(Draft& d) {
 
 void negation(Draft& d) {
   const Lexicon& w = d.words();
-  const Opposites& pair = d.any(w.opposites);
+  const std::size_t which = d.below(w.opposites.size());
+  const Opposites& pair = w.opposites[which];
   const bool one = d.below(2) == 0, turned = d.below(2) == 0;
   const std::string_view said = one ? pair.one : pair.other, opposite = one ? pair.other : pair.one;
   const std::string_view thing = d.any(w.things);
@@ -265,12 +274,12 @@ void negation(Draft& d) {
   d.aside();
   d.say(d.english() ? "so it is" : "所以 它 是");
   d.say(turned ? opposite : said);
-  d.made_.cause = turned ? adverb : state;
-  d.made_.carrier = turned ? state : adverb;  // what is said is the one by the other
+  d.made_.cause = adverb;
+  d.made_.carrier = state;
   d.made_.otherwise = turned ? said : opposite;
-  d.about(thing);
-  d.about(said);
-  d.about(turned ? "not" : "");
+  d.about(w.things, thing);
+  d.about(2 * which + (one ? 0 : 1));
+  d.about(turned ? 0 : 1);
 }
 
 }  // namespace
@@ -296,7 +305,7 @@ Sentence sentence(SentenceKind kind, Language language, std::uint64_t number, bo
   constexpr Write kWrite[] = {sense, reference, lookup, copying, negation};
   const auto which = static_cast<std::uint64_t>(kind) * 2 + static_cast<std::uint64_t>(language);
   for (std::uint64_t attempt = 0;; ++attempt) {
-    Draft draft(kind, language, CounterRandom(which, number, attempt));
+    Draft draft(kind, language, CounterRandom(RandomUse::sentences, which, number, attempt));
     kWrite[static_cast<std::size_t>(kind)](draft);
     if (draft.held_out() == held_out) return std::move(draft.made_);
   }
@@ -323,8 +332,16 @@ TokenizerSpec micro_language_tokenizer() {
   spec.types[0] = TokenType::control;
   spec.bos = 0;
   spec.add_bos = true;
+  // Chinese words are found where they stand, the longest first; all others stand apart.
+  std::vector<std::string> chinese;
+  for (const std::string& piece : spec.pieces)
+    if (static_cast<unsigned char>(piece.front()) >= 0x80) chinese.push_back(piece);
+  std::ranges::stable_sort(chinese, std::greater(), &std::string::size);
   Stages stages;
-  stages.cuts = {{.kind = CutStep::Kind::bert}};
+  stages.cuts = {
+      {.kind = CutStep::Kind::split, .pattern = fmt::format("{}", fmt::join(chinese, "|")), .expression = true},
+      {.kind = CutStep::Kind::bert}};
+  stages.continuing = "##";  // which no piece begins with: a word is a token, or unknown
   stages.spelling.word_marks = true;
   spec.stages = stages;
   return spec;

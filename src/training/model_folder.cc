@@ -41,9 +41,15 @@ Json tokenizer_json(const TokenizerSpec& spec) {
   for (std::size_t id = 0; id < spec.pieces.size(); ++id) vocabulary[spec.pieces[id]] = id;
   const Json word_model = {{"type", "WordPiece"},
                            {"unk_token", "<none>"},
-                           {"continuing_subword_prefix", ""},
+                           {"continuing_subword_prefix", "##"},
                            {"max_input_chars_per_word", 100},
                            {"vocab", vocabulary}};
+  Json word_cuts = {{"type", "Sequence"}, {"pretokenizers", Json::array()}};
+  for (const CutStep& cut : spec.stages->cuts)
+    if (words && cut.kind == CutStep::Kind::split)
+      word_cuts["pretokenizers"].push_back(
+          {{"type", "Split"}, {"pattern", {{"Regex", cut.pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
+  word_cuts["pretokenizers"].push_back({{"type", "BertPreTokenizer"}});
   const Json byte_model = {{"type", "BPE"},
                            {"dropout", nullptr},
                            {"unk_token", nullptr},
@@ -68,7 +74,7 @@ Json tokenizer_json(const TokenizerSpec& spec) {
              {"normalized", false},
              {"special", true}}}},
           {"normalizer", nullptr},
-          {"pre_tokenizer", words ? Json::object({{"type", "BertPreTokenizer"}}) : bytes},
+          {"pre_tokenizer", words ? word_cuts : bytes},
           {"post_processor",
            {{"type", "TemplateProcessing"},
             {"single", {template_begin, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
@@ -122,7 +128,7 @@ void write_file(const std::filesystem::path& path, const std::function<void(NewF
 }  // namespace
 
 void write_model_folder(const std::filesystem::path& folder, const ModelConfig& config, const TokenizerSpec& tokenizer,
-                        const Parameters& parameters) {
+                        const Parameters& parameters, const std::string& recipe) {
   const bool by_bytes =
       tokenizer.kind == TokenizerSpec::Kind::byte_level_bpe && tokenizer.merges.empty() && tokenizer.ranked.empty();
   if (config.family != "llama" || !tokenizer.bos || !(by_bytes || tokenizer.kind == TokenizerSpec::Kind::wordpiece))
@@ -142,7 +148,7 @@ void write_model_folder(const std::filesystem::path& folder, const ModelConfig& 
                          sink(reinterpret_cast<const std::byte*>(rounded.data()), 2 * std::ssize(rounded));
                        }});
   }
-  const SafetensorsWriter writer(std::move(tensors), {{"format", "pt"}});
+  const SafetensorsWriter writer(std::move(tensors), {{"format", "pt"}, {"recipe", recipe}});
   const auto write_text = [&](const char* name, const Json& json) {
     const std::string text = json.dump(1) + "\n";
     write_file(folder / name, [&](NewFile& file) { file.write(text.data(), text.size()); });

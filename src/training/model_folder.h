@@ -8,9 +8,9 @@
 
 namespace regard {
 
-// Numbers are rounded to bf16, to the nearest, ties to even. The same model gives the same bytes. Error{io};
-// Error{unsupported} for another family or tokenizer.
+// recipe: of one line, kept in the metadata of the weights. Numbers are rounded to bf16, to the nearest, ties to even.
+// The same model gives the same bytes. Error{io}; Error{unsupported} for another family or tokenizer.
 void write_model_folder(const std::filesystem::path& folder, const ModelConfig& config, const TokenizerSpec& tokenizer,
-                        const Parameters& parameters);
+                        const Parameters& parameters, const std::string& recipe);
 
 }  // namespace regard

@@ -1,8 +1,10 @@
 """regard train: the same folder however often it was stopped."""
 
+import fcntl
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -76,8 +78,26 @@ class Train(ProgramTest):
         for next_token in self.document("logits", "whole", "-p", "天", "--top", "3")["next"]:
             self.assertLess(next_token["id"], 257)
         self.assertEqual(len(self.document("read", "whole", "-p", "地")["tokens"]), 1 + len("地".encode()))
-        self.assert_refused(2, [(["train", "x", "-f", "text.txt", "--held-out", "3"], "--held-out")])
-        self.assert_refused(1, [(["train", "x", "-f", "no.txt"], "no.txt")])
+        piped = self.run_program("train", "piped", "-f", "-", *words[2:], stdin=text.encode())
+        self.assertEqual(piped.status, 0, piped.err)
+        self.assertEqual(self.files("piped"), self.files("whole"))
+
+        os.mkdir(self.path("folder"))
+        pathlib.Path(self.path("file")).write_bytes(b"")
+        self.assert_refused(2, [(["train", "x", "-f", "text.txt", "--held-out", "3"], "--held-out"),
+                                (["train", "x", "-f", "text.txt", "--hidden", "0"], "--hidden"),
+                                (["train", "x", "--dropout", "1"], "--dropout 1")])
+        self.assert_refused(1, [(["train", "x", "-f", "no.txt"], "no.txt"), (["train", "x", "-f", "folder"], "folder"),
+                                (["train", "x", "-f", "file"], "0 bytes"), (["train", "file", *STEPS], "file"),
+                                (["train", "x", *STEPS, "-o", "nowhere/x.json"], "nowhere"),
+                                (["train", "whole", *words], "finished"), (["train", "whole", *STEPS], "another model")])
+        self.assertEqual(self.files("told"), self.files("whole"))
+
+    def test_two_runs_do_not_write_one_folder(self):
+        os.mkdir(self.path("both"))
+        with open(self.path("both/training.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assert_refused(1, [(["train", "both", *STEPS], "another run is writing both")])
 
     def test_another_recipe_does_not_go_on(self):
         os.mkdir(self.path("other"))
@@ -99,6 +119,24 @@ class Default(ProgramTest):
         self.document("info", "default")
         self.assertEqual((path / "model.safetensors").read_bytes(),
                          (ROOT / "models" / "default" / "model.safetensors").read_bytes())
+
+    def test_what_fetch_says_to_try_works(self):
+        told = self.run_program("fetch", "default").out.decode()
+        again = self.run_program("fetch", "default").out.decode()
+        self.assertIn("is here now", told)
+        self.assertIn("was here already", again)
+        words = shlex.split(re.search(r"try +(regard .*)", told)[1])[1:]
+        result = self.run_program(*words)
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertIn("did you mean default", self.run_program("fetch", "defualt").err)
+
+    def test_what_it_writes_stands_apart(self):
+        document = self.document("generate", "default", "-p", "mary and tom went to the", "-n", "4")
+        texts = [token["text"] for token in document["generated"]]
+        self.assertEqual(document["text"], " ".join(texts))
+        shown = self.run_program("generate", "default", "-p", "mary and tom went to the", "-n", "4").out.decode()
+        self.assertEqual(shown, " ".join(texts) + "\n")
+        self.assertEqual(self.document("generate", "default", "-p", "tom", "-n", "300")["stopped"], "context")
 
     def test_it_answers(self):
         for text, answer in (("mary and tom went to the park , and we called him", "tom"),
