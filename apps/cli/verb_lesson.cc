@@ -18,8 +18,7 @@
 namespace regard::cli {
 namespace {
 
-// What is read if nobody says: by the default model, which knows no other words, and by others.
-constexpr const char* kDefaultText = "a b c d e f g h . c d e";
+// What is read if nobody says, by models that know English.
 constexpr const char* kText = "When Mary and John went to the store, John gave a drink to";
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;  // that S x S weights may take
 constexpr double kSeconds = 20;                             // that measuring may take
@@ -90,7 +89,7 @@ int run_lesson(const Words& words) {
     model.emplace(load_model(path));
     require_one_text(*model, "the lesson is about a model of one text");
     Options text = options;
-    if (!given) text.prompt = name == kDefaultModel ? kDefaultText : kText;
+    if (!given) text.prompt = name == kDefaultModel ? std::string(kDefaultModelText) : kText;
     const std::vector<std::int32_t> ids = prompt_ids(text, model->tokenizer());
     check_length(ids, model->config());
     report.model = summary(name, model->config(), path);

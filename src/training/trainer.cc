@@ -104,7 +104,8 @@ void Trainer::resume(const std::filesystem::path& path, const std::string& recip
   SafetensorsFiles files;
   try {
     files = read_safetensors(path);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code == ErrorCode::not_found || error.code == ErrorCode::io) throw;
     fail("is not the state of a training");
   }
   const auto metadata = [&](const char* key) {

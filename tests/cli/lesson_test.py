@@ -329,17 +329,19 @@ class Lesson(ProgramTest):
     def test_without_a_model_it_takes_the_one_inside(self):
         document = self.document("lesson", "--step", "h", "--step", "j")
         self.assertEqual(document["model"]["name"], "default")
-        self.assertEqual([token["text"] for token in document["tokens"]][-3:], ["c", "d", "e"])
+        tokens = [token["text"] for token in document["tokens"]]
+        self.assertEqual(tokens[-2:], ["called", "him"])
         for step in document["steps"]:
             self.assertIn("default", str(step["blocks"]))
-        # A large weight on the very word that is said next, which changes nothing.
-        layer, head, key, weight, effect = document["steps"][1]["values"]["cut_reads"]["number"][0]
-        self.assertEqual(document["tokens"][int(key)]["text"], "f")
-        self.assertGreater(weight, 0.8)
-        edit = f"block edge layer={layer:.0f} head={head:.0f} row=-1 key={key:.0f}"
-        patched = self.document("patch", "default", "-p", "a b c d e f g h . c d e", "--edit", edit)
-        self.assertEqual(patched["effect"], effect)
-        self.assertLess(abs(effect), 0.05 * abs(patched["base"]))
+        # Two heads read the very word that is said next, the one as much as the other: one read does it all, one nothing.
+        reads = document["steps"][1]["values"]["cut_reads"]["number"]
+        *_, key, weight, effect = reads[-1]
+        self.assertEqual(tokens[int(key)], "tom")
+        idle = [read for read in reads if read[2] == key and read[3] >= weight and abs(read[4]) < abs(effect) / 20]
+        self.assertTrue(idle, reads)
+        for layer, head, key, weight, effect in (reads[-1], idle[0]):
+            edit = f"block edge layer={layer:.0f} head={head:.0f} row=-1 key={key:.0f}"
+            self.assertEqual(self.document("patch", "default", "-p", " ".join(tokens[1:]), "--edit", edit)["effect"], effect)
         self.assertIsNone(self.document("lesson", "--step", "a")["model"])
 
     def test_usage(self):

@@ -63,24 +63,24 @@ class Train(ProgramTest):
         text = "天地玄黄，宇宙洪荒。 the quick brown fox jumps over the lazy dog 🦊\n" * 40
         pathlib.Path(self.path("text.txt")).write_text(text, encoding="utf-8")
         words = ("-f", "text.txt", "--steps", "30", "--batch", "2", "--dropout", "0.1", "--quiet")
-        document = self.document("train", "whole", *words)
+        document = self.document("train", "text", *words)
         self.assertEqual((document["steps"], document["held_out"]), (30, []))
         parts = document["learnt_text"], document["held_out_text"]
         self.assertEqual(sum(part["bytes"] for part in parts), len(text.encode()))
         self.assertLess(document["loss"][-1], document["loss"][0] - 0.5)
         for part in parts:
             self.assertLess(part["loss"], document["loss"][0] - 0.5)
-        told = self.run_program("train", "told", *words).out.decode()
+        told = self.run_program("train", "told text", *words).out.decode()
         self.assertIn("held out", told)
         self.assertIn("perplexity", told)
-        self.assertEqual(self.files("told"), self.files("whole"))
+        self.assertEqual(self.files("told text"), self.files("text"))
         # It is a model like any other, and bytes of a character that are no character are shown as such.
-        for next_token in self.document("logits", "whole", "-p", "天", "--top", "3")["next"]:
+        for next_token in self.document("logits", "text", "-p", "天", "--top", "3")["next"]:
             self.assertLess(next_token["id"], 257)
-        self.assertEqual(len(self.document("read", "whole", "-p", "地")["tokens"]), 1 + len("地".encode()))
+        self.assertEqual(len(self.document("read", "text", "-p", "地")["tokens"]), 1 + len("地".encode()))
         piped = self.run_program("train", "piped", "-f", "-", *words[2:], stdin=text.encode())
         self.assertEqual(piped.status, 0, piped.err)
-        self.assertEqual(self.files("piped"), self.files("whole"))
+        self.assertEqual(self.files("piped"), self.files("text"))
 
         os.mkdir(self.path("folder"))
         pathlib.Path(self.path("file")).write_bytes(b"")
@@ -90,8 +90,8 @@ class Train(ProgramTest):
         self.assert_refused(1, [(["train", "x", "-f", "no.txt"], "no.txt"), (["train", "x", "-f", "folder"], "folder"),
                                 (["train", "x", "-f", "file"], "0 bytes"), (["train", "file", *STEPS], "file"),
                                 (["train", "x", *STEPS, "-o", "nowhere/x.json"], "nowhere"),
-                                (["train", "whole", *words], "finished"), (["train", "whole", *STEPS], "another model")])
-        self.assertEqual(self.files("told"), self.files("whole"))
+                                (["train", "text", *words], "finished"), (["train", "text", *STEPS], "another model")])
+        self.assertEqual(self.files("told text"), self.files("text"))
 
     def test_two_runs_do_not_write_one_folder(self):
         os.mkdir(self.path("both"))
@@ -121,8 +121,9 @@ class Default(ProgramTest):
                          (ROOT / "models" / "default" / "model.safetensors").read_bytes())
 
     def test_what_fetch_says_to_try_works(self):
-        told = self.run_program("fetch", "default").out.decode()
-        again = self.run_program("fetch", "default").out.decode()
+        home = {"REGARD_HOME": self.path("home of fetch")}
+        told = self.run_program("fetch", "default", env=home).out.decode()
+        again = self.run_program("fetch", "default", env=home).out.decode()
         self.assertIn("is here now", told)
         self.assertIn("was here already", again)
         words = shlex.split(re.search(r"try +(regard .*)", told)[1])[1:]
@@ -155,9 +156,9 @@ class Default(ProgramTest):
             self.assertEqual(strongest["text"], cause)
 
     def test_it_does_not_know_other_words(self):
-        result = self.run_program("logits", "default", "-p", "an unheard word")
+        result = self.run_program("logits", "default", "-p", "tom unheard word")
         self.assertEqual(result.status, 1)
-        self.assertIn('"unheard" at byte 3', result.err)
+        self.assertIn('"unheard" at byte 4', result.err)
         self.assertIn('did you mean "school"', self.run_program("logits", "default", "-p", "to the shcool").err)
 
 

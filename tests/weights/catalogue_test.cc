@@ -8,6 +8,7 @@
 
 #include "support/errors.h"
 #include "support/temp_folder.h"
+#include "weights/home_folder.h"
 #include "weights/sha256.h"
 #include "weights/wheel.h"
 
