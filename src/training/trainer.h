@@ -16,7 +16,8 @@
 
 namespace regard {
 
-// What one step learns from: whole texts (LayerPass), for every row the token to say next, or -1, and whether it is read.
+// What one step learns from: whole texts (LayerPass), for every row the token to say next, or -1, and whether it is
+// read.
 struct Batch {
   std::vector<Row> rows;
   std::vector<std::int32_t> targets;
