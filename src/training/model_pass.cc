@@ -98,6 +98,7 @@ double ModelPass::loss(std::span<const std::int32_t> targets, Parameters* gradie
     if (targets[r] >= 0) asked.push_back(r);
   if (asked.empty()) throw Error(ErrorCode::bad_input, "no row has a target");
   const float weight = 1.0f / static_cast<float>(asked.size());
+  const bool back = gradients != nullptr || tap != nullptr;
   Tensor<float, 2> d_resid({R, C});
   double sum = 0;
   for (std::int64_t begin = 0; begin < std::ssize(asked); begin += kLogitRows) {
@@ -113,10 +114,11 @@ double ModelPass::loss(std::span<const std::int32_t> targets, Parameters* gradie
     logits(model_, x.view(), y.view());
     cross_entropy(y.view(), wanted, weight, losses, y.view());
     for (const float loss : losses) sum += loss;
+    if (!back) continue;
     const Tensor<float, 2> d = head_backward(at, y.view(), gradients);
     for (std::int64_t i = 0; i < n; ++i) std::copy_n(&d(i, 0), C, &d_resid(at[i], 0));
   }
-  backward(d_resid.view(), gradients, tap);
+  if (back) backward(d_resid.view(), gradients, tap);
   return sum / static_cast<double>(asked.size());
 }
 

@@ -26,7 +26,8 @@ class ModelPass {
   View<const float, 2> forward();
 
   // The mean loss of next tokens: -log p(targets[r]) over the rows with a target (>= 0), in double by row. Adds the
-  // gradients of the mean to `gradients`, and calls backward(). To be called after forward(), once.
+  // gradients of the mean to `gradients`, and calls backward(); with neither gradients nor a tap the way back is left
+  // out. To be called after forward(), once.
   double loss(std::span<const std::int32_t> targets, Parameters* gradients, GradientTap* tap = nullptr);
 
   // From d_logits, [n, V], of the rows in `at`: their gradient by the residual, which backward() takes.

@@ -13,7 +13,6 @@ namespace regard {
 namespace {
 
 constexpr std::int64_t kContext = 256;
-constexpr std::int64_t kMostPieces = 256;  // whose loss is measured
 constexpr std::int64_t kAtATime = 16;
 
 // The piece of `text` from `begin` on: it learns to say `length` bytes.
@@ -77,8 +76,8 @@ Batch text_batch(const TextRecipe& recipe, std::string_view learnt, std::int64_t
   return batch;
 }
 
-TextLoss text_loss(const Model& model, std::string_view text) {
-  const std::int64_t all = (std::ssize(text) + kContext - 1) / kContext, pieces = std::min(all, kMostPieces);
+TextLoss text_loss(const Model& model, std::string_view text, std::int64_t most) {
+  const std::int64_t all = (std::ssize(text) + kContext - 1) / kContext, pieces = std::min(all, most);
   TextLoss said;
   for (std::int64_t begin = 0; begin < pieces; begin += kAtATime) {
     Batch batch;

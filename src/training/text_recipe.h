@@ -36,11 +36,11 @@ struct SplitText {
 Batch text_batch(const TextRecipe& recipe, std::string_view learnt, std::int64_t step);
 
 // How well a text is said: the mean loss of its bytes, in nats, cut into such pieces one after another; where these are
-// more than 256, of 256 of them, evenly apart.
+// more than `most`, of so many of them, evenly apart.
 struct TextLoss {
   std::int64_t bytes = 0;  // that were said
   double loss = 0;
 };
-TextLoss text_loss(const Model& model, std::string_view text);
+TextLoss text_loss(const Model& model, std::string_view text, std::int64_t most = 256);
 
 }  // namespace regard
