@@ -111,6 +111,16 @@ void require_left_to_right(const ModelConfig& config, const std::string& what) {
       "regard logits shows the words for a mask token; to continue a text take a model that reads left to right");
 }
 
+ListedModel listed_default_model(const std::filesystem::path& path) {
+  return {std::string(kDefaultModel),
+          std::string(kDefaultModelDescription),
+          std::string(kDefaultModelLicence),
+          0,
+          default_model_bytes(),
+          true,
+          path.string()};
+}
+
 ModelSummary summary(const std::string& name, const ModelConfig& config, const std::filesystem::path& path) {
   ModelSummary summary{.name = config.name, .family = config.family, .config = config};
   if (name == kDefaultModel || find_named_model(name)) {

@@ -32,6 +32,9 @@ void require_head(const ModelConfig& config, const std::string& what);
 void require_one_text(const Model& model, const std::string& what);
 void require_left_to_right(const ModelConfig& config, const std::string& what);
 
+// The model inside the program as `models` and `fetch` show it; `path`: where its folder is.
+ListedModel listed_default_model(const std::filesystem::path& path);
+
 // `path` as a file of its own: what locate() made of the name.
 ModelSummary summary(const std::string& name, const ModelConfig& config, const std::filesystem::path& path);
 

@@ -1,10 +1,11 @@
 #include "destination.h"
 #include "inputs.h"
 #include "progress_line.h"
+#include "training/model_folder.h"
 #include "truth.h"
 #include "verbs.h"
 #include "weights/catalogue.h"
-#include "weights/safetensors.h"
+#include "weights/default_model.h"
 
 namespace regard::cli {
 
@@ -22,18 +23,14 @@ int run_bench_truth(const Words& words) {
   options.declare_output(arguments, {".json", ".md"});
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return kDone;
-  if (!options.model) options.model = "default";
+  if (!options.model) options.model = kDefaultModel;
 
   const auto path = locate(options.model_name());
   const Model model = load_model(path);
   ProgressLine progress(options.shows_progress());
   TruthTable table = bench::truth(model, count.value_or(kTruthCount), &progress);
   table.model = summary(options.model_name(), model.config(), path);
-  if (std::filesystem::is_directory(path)) {
-    const SafetensorsFiles files = read_safetensors(path);
-    const auto& metadata = files.metadata;
-    if (const auto found = metadata.find("recipe"); found != metadata.end()) table.recipe = found->second;
-  }
+  table.recipe = recipe_of(path);
   progress.clear();
   deliver(options, {.json = [&](Output& out) { write_json(out, table); },
                     .page = [&](const Terminal&) { return truth_page(table); },

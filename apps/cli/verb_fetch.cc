@@ -1,4 +1,5 @@
 #include "destination.h"
+#include "inputs.h"
 #include "progress_line.h"
 #include "report/json_documents.h"
 #include "report/views.h"
@@ -35,8 +36,7 @@ FetchResult fetch_hub(const HubName& name, ProgressLine& progress, const Options
 
 FetchResult default_model() {
   const bool was_here = default_model_is_there();
-  return {.model = {std::string(kDefaultModel), std::string(kDefaultModelDescription),
-                    std::string(kDefaultModelLicence), 0, default_model_bytes(), true, default_model_folder().string()},
+  return {.model = listed_default_model(default_model_folder()),
           .licence_file = "",
           .was_here = was_here,
           .text = std::string(kDefaultModelText)};

@@ -125,8 +125,7 @@ void generate(const Request& request, const Model& model, const std::vector<std:
     result.generated.push_back(token_pieces(tokenizer, std::array{before, token}).back());
     // Nothing stands before the first one, unless the text that it continues was shown.
     if (result.generated.size() == 1 && !shows_prompt) result.generated.back().gap = false;
-    show(result.generated.back().gap ? " " : "");
-    show(result.generated.back().bytes);
+    show((result.generated.back().gap ? " " : "") + result.generated.back().bytes);
     if (step + 1 == request.most_tokens) break;
     if (state.cache.length(0) == context) {
       result.stopped = "context";

@@ -1,4 +1,5 @@
 #include "destination.h"
+#include "inputs.h"
 #include "report/json_documents.h"
 #include "report/views.h"
 #include "verbs.h"
@@ -16,9 +17,7 @@ int run_models(const Words& words) {
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return kDone;
 
-  std::vector<ListedModel> models = {{std::string(kDefaultModel), std::string(kDefaultModelDescription),
-                                      std::string(kDefaultModelLicence), 0, default_model_bytes(), true,
-                                      default_model_place().string()}};
+  std::vector<ListedModel> models = {listed_default_model(default_model_place())};
   for (const NamedModel& model : catalogue())
     models.push_back({model.name, model.description, model.licence, model.download_bytes(), model.installed_bytes(),
                       is_here(model), (model_folder(model) / model.main_file).string()});

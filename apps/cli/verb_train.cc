@@ -12,7 +12,6 @@
 #include "training/text_recipe.h"
 #include "verbs.h"
 #include "weights/file_lock.h"
-#include "weights/safetensors.h"
 
 namespace regard::cli {
 namespace {
@@ -143,18 +142,10 @@ void prepare(const std::filesystem::path& folder, const std::filesystem::path& s
     throw Error(ErrorCode::io,
                 fmt::format("{} cannot be made: {}", folder.string(), error ? error.message() : "no folder"),
                 "name another folder");
-  const std::filesystem::path weights = folder / "model.safetensors";
-  if (std::filesystem::exists(state) || !std::filesystem::exists(weights)) return;
-  std::string made_by;
-  try {
-    const SafetensorsFiles files = read_safetensors(weights);
-    if (const auto found = files.metadata.find("recipe"); found != files.metadata.end()) made_by = found->second;
-  } catch (const Error&) {
-    // Whatever it is, it is not ours.
-  }
+  if (std::filesystem::exists(state) || !std::filesystem::exists(folder / "model.safetensors")) return;
   throw Error(ErrorCode::bad_input,
-              made_by == recipe ? fmt::format("{} holds the finished model of this recipe", folder.string())
-                                : fmt::format("{} holds another model", folder.string()),
+              recipe_of(folder) == recipe ? fmt::format("{} holds the finished model of this recipe", folder.string())
+                                          : fmt::format("{} holds another model", folder.string()),
               "name another folder");
 }
 

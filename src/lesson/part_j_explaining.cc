@@ -169,9 +169,9 @@ void add_real_heads(Step& step, const LessonModel& real, Progress* progress) {
   Table table{
       .caption =
           {fmt::format(
-               "In each of {} heads, the strongest read by the last position of another, but for the first, was cut "
-               "alone. Weights of at least half the largest, those that change least first; last, the read of all "
-               "that changes most",
+               "In each of {} heads the strongest read of the last position was cut alone (but for those of itself and "
+               "of the first position). The weights of at least half the largest, those that change least first; the "
+               "last row is the read that changes most of all",
                all),
            fmt::format(
                "全部 {} "

@@ -8,6 +8,7 @@
 
 #include "report/json_documents.h"
 #include "report/phrases.h"
+#include "weights/default_model.h"
 
 namespace regard {
 namespace {
@@ -156,7 +157,7 @@ void write_markdown(Output& out, const TruthTable& table) {
   line("# Which explanations are true\n");
   line("Made by the program, not by hand:\n");
   line(fmt::format("    regard bench truth{}{} -o FILE.md\n",
-                   table.model.name == "default" ? "" : " " + table.model.name,
+                   table.model.name == kDefaultModel ? "" : " " + table.model.name,
                    table.count == kTruthCount ? "" : fmt::format(" --count {}", table.count)));
   if (!table.recipe.empty())
     line(fmt::format("The model's recipe, as it stands in its file:\n\n    {}\n", table.recipe));

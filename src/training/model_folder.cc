@@ -6,12 +6,15 @@
 #include "tensor/error.h"
 #include "tensor/half.h"
 #include "weights/new_file.h"
+#include "weights/safetensors.h"
 #include "weights/safetensors_write.h"
 
 namespace regard {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr const char* kRecipe = "recipe";  // of the weights' metadata
 
 Json config_json(const ModelConfig& c) {
   return {{"architectures", {"LlamaForCausalLM"}},
@@ -148,7 +151,7 @@ void write_model_folder(const std::filesystem::path& folder, const ModelConfig& 
                          sink(reinterpret_cast<const std::byte*>(rounded.data()), 2 * std::ssize(rounded));
                        }});
   }
-  const SafetensorsWriter writer(std::move(tensors), {{"format", "pt"}, {"recipe", recipe}});
+  const SafetensorsWriter writer(std::move(tensors), {{"format", "pt"}, {kRecipe, recipe}});
   const auto write_text = [&](const char* name, const Json& json) {
     const std::string text = json.dump(1) + "\n";
     write_file(folder / name, [&](NewFile& file) { file.write(text.data(), text.size()); });
@@ -160,6 +163,16 @@ void write_model_folder(const std::filesystem::path& folder, const ModelConfig& 
   write_text("config.json", config_json(config));
   write_text("tokenizer.json", tokenizer_json(tokenizer));
   sync_folder(folder);
+}
+
+std::string recipe_of(const std::filesystem::path& folder) {
+  try {
+    const SafetensorsFiles files = read_safetensors(folder);
+    const auto found = files.metadata.find(kRecipe);
+    return found == files.metadata.end() ? std::string() : found->second;
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 }  // namespace regard

@@ -13,4 +13,7 @@ namespace regard {
 void write_model_folder(const std::filesystem::path& folder, const ModelConfig& config, const TokenizerSpec& tokenizer,
                         const Parameters& parameters, const std::string& recipe);
 
+// The recipe of the folder's weights; empty for weights that name none, and for what holds no weights to read.
+std::string recipe_of(const std::filesystem::path& folder);
+
 }  // namespace regard

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <fstream>
 #include <optional>
 #include <random>
@@ -67,10 +66,9 @@ bool holds_all(const fs::path& folder) {
                              [&](const EmbeddedFile& file) { return holds(folder / file.name, file.bytes); });
 }
 
-// A new folder of a name that nobody else has; nothing where none can be made.
-std::optional<fs::path> new_folder(const fs::path& beside) {
+// A new folder of a name that nobody else has; nothing, and the reason, where none can be made.
+std::optional<fs::path> new_folder(const fs::path& beside, std::error_code& error) {
   std::random_device random;
-  std::error_code error;
   fs::create_directories(beside.parent_path(), error);
   for (int attempt = 0; attempt < 100 && !error; ++attempt) {
     const fs::path folder = beside.string() + fmt::format(".{:08x}{:08x}", random(), random());
@@ -115,8 +113,9 @@ void put(const fs::path& place, const fs::path& made) {
 fs::path temporary_folder() {
   static const TemporaryFolder folder = [] {
     const fs::path beside = fs::temp_directory_path() / "regard";
-    const std::optional<fs::path> made = new_folder(beside);
-    if (!made) fail_to_write(beside, EACCES);
+    std::error_code error;
+    const std::optional<fs::path> made = new_folder(beside, error);
+    if (!made) fail_to_write(beside, error.value());
     write_all_files(*made);
     return TemporaryFolder{*made};
   }();
@@ -135,7 +134,8 @@ fs::path default_model_folder() {
     if (error.code != ErrorCode::io) throw;  // no home folder at all
   }
   if (place && holds_all(*place)) return *place;
-  if (place) made = new_folder(*place);
+  std::error_code ignored;  // there is a second place
+  if (place) made = new_folder(*place, ignored);
   if (!made) return temporary_folder();
   put(*place, *made);
   return *place;

@@ -10,7 +10,7 @@
 #include "support/temp_folder.h"
 #include "support/variable.h"
 #include "training/default_recipe.h"
-#include "weights/safetensors.h"
+#include "training/model_folder.h"
 
 namespace regard {
 namespace {
@@ -55,7 +55,7 @@ TEST_F(DefaultModel, IsTheRecipes) {
   EXPECT_EQ(c.attention_scale, recipe.attention_scale);
   EXPECT_EQ(c.rotary_global.dim, recipe.rotary_global.dim);
   EXPECT_EQ(model.checkpoint().tokenizer.pieces, spec.pieces);
-  EXPECT_EQ(read_safetensors(folder).metadata.at("recipe"), DefaultRecipe().text());
+  EXPECT_EQ(recipe_of(folder), DefaultRecipe().text());
 }
 
 TEST_F(DefaultModel, ItsFolderIsMadeAgainWhenItIsSpoilt) {

@@ -160,6 +160,8 @@ TEST(ModelFolder, HoldsTheModelRoundedToBf16) {
   testing::TempFolder folder;
   write_model_folder(folder.path() / "model", small.config, small.spec, trainer.parameters(), "what was done");
   const Model model = Model::load(folder.path() / "model");
+  EXPECT_EQ(recipe_of(folder.path() / "model"), "what was done");
+  EXPECT_EQ(recipe_of(folder.path()), "");
   EXPECT_EQ(model.config().heads, 2);
   EXPECT_EQ(model.config().context, 128);
   Parameters stored(model.checkpoint()), exact(trainer.model().checkpoint());
