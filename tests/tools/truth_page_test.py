@@ -28,7 +28,7 @@ if not os.path.isfile(PROGRAM):
     sys.exit(77)
 with tempfile.TemporaryDirectory() as folder:
     made = pathlib.Path(folder, "truth.md")
-    subprocess.run([PROGRAM, "bench", "truth", "--quiet", "-o", str(made)], check=True,
+    subprocess.run([PROGRAM, "bench", "truth", "--quiet", "--threads", "1", "-o", str(made)], check=True,
                    env={**os.environ, "REGARD_HOME": folder})
     if made.read_bytes() != (ROOT / "docs" / "truth.md").read_bytes():
         print("docs/truth.md is not what regard writes; make it again: regard bench truth -o docs/truth.md")
