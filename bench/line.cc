@@ -10,12 +10,6 @@
 namespace regard::bench {
 namespace {
 
-double seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
@@ -23,6 +17,12 @@ double median(std::vector<double> values) {
 }
 
 }  // namespace
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 Measured measure(const std::function<void()>& work, double amount, Yardstick yardstick, int repetitions) {
   const int threads = thread_count();
@@ -35,7 +35,7 @@ Measured measure(const std::function<void()>& work, double amount, Yardstick yar
   work();  // memory is touched, threads are up
   for (int i = 0; i < repetitions; ++i) {
     const double before = probe();
-    const double time = seconds(work);
+    const double time = seconds_of(work);
     const double after = probe();
     all.push_back(
         {amount / time, (before + after) / 2, time, std::fabs(before - after) <= 0.05 * std::max(before, after)});
@@ -57,8 +57,8 @@ double ratio(const std::function<void()>& a, const std::function<void()>& b, int
   b();
   std::vector<double> ratios;
   for (int i = 0; i < repetitions; ++i) {
-    const double first = seconds(a);
-    ratios.push_back(first / seconds(b));
+    const double first = seconds_of(a);
+    ratios.push_back(first / seconds_of(b));
   }
   return median(ratios);
 }

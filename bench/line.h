@@ -21,6 +21,8 @@ struct Line {
   double error = std::numeric_limits<double>::quiet_NaN();  // largest |result - float64|; NaN: not a numeric result
 };
 
+double seconds_of(const std::function<void()>& work);
+
 // Times work() between two probes of the yardstick, `repetitions` times. `amount` is what it does, in 1e9 operations or
 // bytes. Repetitions whose two probes differ by more than 5 % (somebody else was on the processor) count only if nearly
 // all do. Medians. Threads: thread_count().

@@ -9,15 +9,7 @@
 #include "model/forward.h"
 
 namespace regard::bench {
-namespace {
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<Line> model_lines(const std::string& path) {
   const Model model = Model::load(path, Packing::all);

@@ -18,12 +18,6 @@ namespace {
 constexpr std::int64_t kTokens = 100, kWhyTokens = 30;
 constexpr std::int64_t kCompared = 4;  // what-ifs that are also run whole
 
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 std::vector<std::int32_t> some_ids(const ModelConfig& c, std::int64_t n) {
   std::vector<std::int32_t> ids;
   for (std::int64_t i = 0; i < n; ++i) ids.push_back(static_cast<std::int32_t>((i * 7919 + 13) % c.vocabulary));

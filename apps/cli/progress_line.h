@@ -8,6 +8,8 @@
 
 namespace regard::cli {
 
+inline constexpr double kLongSeconds = 5;  // work that takes longer is announced
+
 class ProgressLine : public Progress {
  public:
   // Not shown: still hears Ctrl-C.

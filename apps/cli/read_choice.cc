@@ -30,8 +30,6 @@ namespace {
 
 // Weights of chosen rows are written unless asked away up to this many numbers; above, they must be named.
 constexpr std::int64_t kManyWeights = 16 << 20;
-constexpr std::int64_t kCandidates = 5;
-constexpr double kLongSeconds = 5;  // what takes longer is announced
 
 // What can be asked for, one line each.
 std::string meanings() {
@@ -171,7 +169,7 @@ void announce(const Options& options, const Model& model, const ReadingRequest& 
   const double seconds = estimated_seconds(model, request, tokens);
   if (seconds < kLongSeconds) return;
   const std::int64_t cache = KeyValueCache::bytes_for(model.config(), tokens);
-  const std::int64_t at_once = model.config().causal ? std::min(tokens, FeedOptions{}.chunk) : tokens;
+  const std::int64_t at_once = rows_per_pass(model.config(), tokens);
   const std::int64_t work = bytes_needed(request, model.config(), tokens) + scratch_bytes(model.config(), at_once);
   remark(options,
          fmt::format("regard: reading {} tokens takes about {:.0f} s and {} beside the file ({} cache, {} work)",

@@ -19,8 +19,6 @@
 namespace regard::cli {
 namespace {
 
-constexpr std::int64_t kCandidates = 5, kMostTarget = 64;
-
 // The part of a request that is known across texts.
 ReadPlan across(ReadPlan plan, const Options& options) {
   std::string left_out;
@@ -106,8 +104,7 @@ int read_two_texts(const ReadChoice& choice, const Model& model, const std::file
   } else {
     encoded = encode(encoder, source, &watch);
   }
-  const std::vector<std::int32_t> target =
-      target_tokens(model, encoded.view(), choice.target, choice.target_ids, kMostTarget);
+  const std::vector<std::int32_t> target = target_tokens(model, encoded.view(), choice.target, choice.target_ids);
   check_length(target, model.config());
   const std::vector<TokenPiece> target_pieces = token_pieces(model.tokenizer(), target);
   if (has("decoder") || has("cross")) {

@@ -15,6 +15,6 @@ namespace regard::cli {
 // source, greedily, up to its end or `most` tokens.
 std::vector<std::int32_t> target_tokens(const Model& model, View<const float, 2> encoded,
                                         const std::optional<std::string>& target, const std::optional<std::string>& ids,
-                                        std::int64_t most);
+                                        std::int64_t most = 64);
 
 }  // namespace regard::cli

@@ -5,11 +5,7 @@
 #include "target_text.h"
 
 namespace regard::cli {
-namespace {
-
-constexpr std::int64_t kMostTarget = 64;  // tokens that are made where none are given
-
-}  // namespace
+namespace {}  // namespace
 
 TwoTextRequest two_text_request(const Options& options, const InterventionOptions& intervention, const Model& model) {
   TwoTextRequest request;
@@ -20,7 +16,7 @@ TwoTextRequest two_text_request(const Options& options, const InterventionOption
   check_length(request.source, model.encoder()->config());
   for (const auto& [name, source] : request.runs) check_length(source, model.encoder()->config());
   const Tensor<float, 2> encoded = encode(*model.encoder(), request.source);
-  request.target = target_tokens(model, encoded.view(), intervention.decoder, intervention.decoder_ids, kMostTarget);
+  request.target = target_tokens(model, encoded.view(), intervention.decoder, intervention.decoder_ids);
   check_length(request.target, model.config());
   request.row = intervention.row.value_or(-1);
   return request;

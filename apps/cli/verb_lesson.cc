@@ -20,17 +20,17 @@ namespace {
 
 // What is read if nobody says, by models that know English.
 constexpr const char* kText = "When Mary and John went to the store, John gave a drink to";
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;  // that S x S weights may take
-constexpr double kSeconds = 20;                             // that measuring may take
+constexpr std::int64_t kMostWeightBytes = std::int64_t{1} << 30;  // that S x S weights may take
+constexpr double kSeconds = 20;                                   // that measuring may take
 
-struct Choice {
+struct LessonChoice {
   Options options;
   std::vector<std::string> steps;
   std::optional<std::string> language;
   bool ask = false, whole = false;
 };
 
-bool parse(Choice& choice, const Words& words) {
+bool parse(LessonChoice& choice, const Words& words) {
   Arguments arguments("lesson",
                       "Attention from three tokens and fractions up to a whole model; every number is computed.",
                       "In a terminal it goes step by step and checks the answers of its exercises.\n"
@@ -50,14 +50,14 @@ bool parse(Choice& choice, const Words& words) {
   return options.parse(arguments, words);
 }
 
-Language language_of(const Choice& choice) {
+Language language_of(const LessonChoice& choice) {
   if (!choice.language || *choice.language == "en") return Language::english;
   if (*choice.language == "zh") return Language::chinese;
   throw Error(ErrorCode::usage, fmt::format("the lesson does not speak \"{}\", --language", *choice.language),
               "write en or zh");
 }
 
-bool needs_model(const Choice& choice) {
+bool needs_model(const LessonChoice& choice) {
   const std::vector<std::string>& steps = choice.steps;
   return steps.empty() || std::find(steps.begin(), steps.end(), "h") != steps.end() ||
          std::find(steps.begin(), steps.end(), "j") != steps.end();
@@ -66,7 +66,7 @@ bool needs_model(const Choice& choice) {
 }  // namespace
 
 int run_lesson(const Words& words) {
-  Choice choice;
+  LessonChoice choice;
   if (!parse(choice, words)) return kDone;
   const Options& options = choice.options;
   if (choice.ask && choice.whole)
@@ -82,7 +82,8 @@ int run_lesson(const Words& words) {
   std::optional<Model> model;
   LessonReport report;
   ProgressLine progress(options.shows_progress());
-  LessonRequest request{.seconds = kSeconds, .bytes = std::min(kMostBytes, free_memory() / 2), .progress = &progress};
+  LessonRequest request{
+      .seconds = kSeconds, .bytes = std::min(kMostWeightBytes, free_memory() / 2), .progress = &progress};
   if (options.model || given || needs_model(choice)) {
     const std::string name = options.model.value_or(std::string(kDefaultModel));
     const auto path = locate(name);

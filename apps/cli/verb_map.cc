@@ -18,15 +18,14 @@ namespace {
 
 constexpr std::int64_t kPicture = 512;      // cells a side, where a file or a document is made
 constexpr std::int64_t kMostCells = 16384;  // a side
-constexpr double kLongSeconds = 5;          // what takes longer is announced
 
-struct Choice {
+struct MapChoice {
   Options options;
   std::optional<std::int64_t> layer, head;
   std::optional<std::string> rows, keys, size, pool;
 };
 
-bool parse(Choice& choice, const Words& words) {
+bool parse(MapChoice& choice, const Words& words) {
   Arguments arguments("map", "Any rectangle of one head's pattern at any zoom, in memory for the picture only.",
                       "RANGE is 5, 2:7 (7 excluded), :-1, 100: or * (also: all).\n"
                       "regard map smollm2 -f book.txt --layer 5 --head 3 -o map.svg");
@@ -57,7 +56,7 @@ std::pair<std::int64_t, std::int64_t> range(const std::optional<std::string>& te
 }
 
 // {width, height}
-std::pair<std::int64_t, std::int64_t> size(const Choice& choice, std::int64_t rows, std::int64_t keys,
+std::pair<std::int64_t, std::int64_t> size(const MapChoice& choice, std::int64_t rows, std::int64_t keys,
                                            std::int64_t last) {
   if (choice.size) {
     const std::size_t cut = choice.size->find('x');
@@ -75,7 +74,7 @@ std::pair<std::int64_t, std::int64_t> size(const Choice& choice, std::int64_t ro
   return {width, std::clamp<std::int64_t>(static_cast<std::int64_t>(height), std::min<std::int64_t>(rows, width), 200)};
 }
 
-MapRequest request(const Choice& choice, const ModelConfig& config, std::int64_t tokens) {
+MapRequest request(const MapChoice& choice, const ModelConfig& config, std::int64_t tokens) {
   for (const auto& [given, option] : {std::pair{choice.layer, "--layer"}, {choice.head, "--head"}})
     if (!given)
       throw Error(ErrorCode::usage, fmt::format("a map is of one head of one layer, and {} is missing", option),
@@ -95,7 +94,7 @@ MapRequest request(const Choice& choice, const ModelConfig& config, std::int64_t
 }  // namespace
 
 int run_map(const Words& words) {
-  Choice choice;
+  MapChoice choice;
   if (!parse(choice, words)) return kDone;
   const Options& options = choice.options;
   const auto path = locate(options.model_name());

@@ -27,8 +27,6 @@
 namespace regard::cli {
 namespace {
 
-constexpr std::int64_t kCandidates = 5;
-
 // What an edit of the residual leaves of a statistic.
 void check_edits(std::span<const Edit> edits, const ReadingRequest& request) {
   for (const Edit& edit : edits)

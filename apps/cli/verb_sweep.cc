@@ -10,6 +10,7 @@
 #include "intervention_options.h"
 #include "journaled_sweep.h"
 #include "memory.h"
+#include "progress_line.h"
 #include "report/estimate.h"
 #include "report/phrases.h"
 #include "tensor/error.h"
@@ -20,17 +21,16 @@
 namespace regard::cli {
 namespace {
 
-constexpr double kLongSeconds = 5;             // what takes longer is announced
 constexpr std::int64_t kMostBatchRows = 2048;  // more rows make the products no faster
 
-struct Choice {
+struct SweepChoice {
   Options options;
   InterventionOptions intervention;
   std::optional<std::string> each, memory;
   bool full = false;
 };
 
-bool parse(Choice& choice, const Words& words) {
+bool parse(SweepChoice& choice, const Words& words) {
   Arguments arguments(
       "sweep", "Thousands of what-ifs: an edit at every layer, head, row or key, each exactly as `patch` makes it.",
       "regard sweep smollm2 -p \"When Mary and John went to the store, John gave a drink to\" \\\n"
@@ -52,7 +52,7 @@ bool parse(Choice& choice, const Words& words) {
   return choice.options.parse(arguments, words);
 }
 
-std::string fingerprint(const Choice& choice, const ExperimentRequest& request, const SweepReport& report,
+std::string fingerprint(const SweepChoice& choice, const ExperimentRequest& request, const SweepReport& report,
                         const std::vector<std::string>& files) {
   const Metric& metric = report.by.metric;
   Fingerprint sum("", files);
@@ -66,7 +66,7 @@ std::string fingerprint(const Choice& choice, const ExperimentRequest& request, 
 }
 
 // Rows that may pass together in the memory there is.
-std::int64_t batch_rows(const Choice& choice, const Model& model, std::int64_t tokens, std::int64_t fixed) {
+std::int64_t batch_rows(const SweepChoice& choice, const Model& model, std::int64_t tokens, std::int64_t fixed) {
   const std::int64_t memory = choice.memory ? parse_bytes("--memory", *choice.memory) : free_memory() / 2;
   std::int64_t rows = kMostBatchRows;
   const auto needed = [&] { return fixed + Sweep::bytes_for(model.config(), tokens, rows); };
@@ -94,7 +94,7 @@ double passes(const std::vector<Cells>& cells, const Experiment& experiment) {
 }
 
 // Says what is left, where it will take long. bytes: of a batch and all beside it.
-void announce(const Choice& choice, const Experiment& experiment, const SweepPlan& plan,
+void announce(const SweepChoice& choice, const Experiment& experiment, const SweepPlan& plan,
               const std::vector<std::int64_t>& left, std::int64_t bytes) {
   double share = 0;
   for (const std::int64_t i : left) share += choice.full ? 1 : passes(plan.cells(i), experiment);
@@ -118,7 +118,7 @@ void run_whole(const Experiment& experiment, const SweepPlan& plan, const std::v
 }
 
 // What was asked must be whole before a model is looked at.
-void check(const Choice& choice) {
+void check(const SweepChoice& choice) {
   if (choice.intervention.edits.empty())
     throw Error(ErrorCode::usage, "no edit to sweep", "give --edit, for instance --edit \"zero z\" --each layer,head");
   if (!choice.each)
@@ -130,7 +130,7 @@ void check(const Choice& choice) {
 }  // namespace
 
 int run_sweep(const Words& words) {
-  Choice choice;
+  SweepChoice choice;
   if (!parse(choice, words)) return kDone;
   const Options& options = choice.options;
   check(choice);

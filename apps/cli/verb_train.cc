@@ -18,16 +18,16 @@ namespace {
 
 constexpr std::int64_t kAsked = 500;
 constexpr std::int64_t kSaveEvery = 200;
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a text
+constexpr std::size_t kMostTextBytes = std::size_t{1} << 30;  // of a text
 
-struct Choice {
+struct TrainChoice {
   Options options;
   std::optional<std::string> to, file;
   std::optional<std::int64_t> steps, batch, hidden, every, asked;
   std::optional<double> dropout;
 };
 
-bool parse(Choice& choice, const Words& words) {
+bool parse(TrainChoice& choice, const Words& words) {
   const DefaultRecipe sentences;
   const TextRecipe text;
   Arguments arguments(
@@ -81,7 +81,7 @@ struct Course {
   std::function<void(const Model&, TrainResult&, ProgressLine&)> examine;
 };
 
-Course language_course(const Choice& choice) {
+Course language_course(const TrainChoice& choice) {
   DefaultRecipe recipe;
   recipe.how.steps = choice.steps.value_or(recipe.how.steps);
   recipe.sentences = choice.batch.value_or(recipe.sentences);
@@ -107,12 +107,12 @@ Course language_course(const Choice& choice) {
               }};
 }
 
-Course text_course(const Choice& choice) {
+Course text_course(const TrainChoice& choice) {
   TextRecipe recipe;
   recipe.how.steps = choice.steps.value_or(recipe.how.steps);
   recipe.pieces = choice.batch.value_or(recipe.pieces);
   recipe.dropout = static_cast<float>(choice.dropout.value_or(recipe.dropout));
-  const auto whole = std::make_shared<const std::string>(read_bytes(*choice.file, kMostBytes));
+  const auto whole = std::make_shared<const std::string>(read_bytes(*choice.file, kMostTextBytes));
   const SplitText text(*whole);
   return {.tokenizer = byte_tokenizer(),
           .config = text_model_config(),
@@ -152,7 +152,7 @@ void prepare(const std::filesystem::path& folder, const std::filesystem::path& s
 }  // namespace
 
 int run_train(const Words& words) {
-  Choice choice;
+  TrainChoice choice;
   if (!parse(choice, words)) return kDone;
   const Course course = choice.file ? text_course(choice) : language_course(choice);
   const std::filesystem::path folder = *choice.to, state = folder / "training.state";

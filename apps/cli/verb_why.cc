@@ -23,8 +23,6 @@
 namespace regard::cli {
 namespace {
 
-constexpr double kLongSeconds = 5;  // what takes longer is announced
-constexpr std::int64_t kCandidates = 5;
 constexpr std::int64_t kConfirmed = 8;  // of a screen
 
 // Rows that pass through a whole layer's products for all what-ifs, in units of rows through the whole model.

@@ -10,11 +10,7 @@
 #include "verbs.h"
 
 namespace regard::cli {
-namespace {
-
-constexpr std::int64_t kCandidates = 5;
-
-}  // namespace
+namespace {}  // namespace
 
 int why_two_texts(const Options& options, const InterventionOptions& intervention, bool heads, const Model& model,
                   const std::filesystem::path& path) {

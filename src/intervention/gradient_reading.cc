@@ -17,7 +17,7 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kRows = 64;  // of weights that live at a time
+constexpr std::int64_t kRowsAtOnce = 64;  // of weights that live at a time
 
 // d metric / d z of every layer.
 class HeadGradients final : public GradientTap {
@@ -66,8 +66,8 @@ void add_hidden_key_effects(const Problem& problem, View<const RowSoftmax, 2> so
   std::iota(heads.begin(), heads.end(), 0);
   std::vector<EdgeEdit> again;     // by row and head
   Tensor<double, 2> held({R, H});  // <d_z, z>
-  for (std::int64_t first = 0; first < R; first += kRows) {
-    std::vector<std::int64_t> some(static_cast<std::size_t>(std::min(kRows, R - first)));
+  for (std::int64_t first = 0; first < R; first += kRowsAtOnce) {
+    std::vector<std::int64_t> some(static_cast<std::size_t>(std::min(kRowsAtOnce, R - first)));
     std::iota(some.begin(), some.end(), first);
     const std::int64_t n = std::ssize(some);
     const Tensor<float, 3> p = weights(problem, softmax, some, heads, 0, S);

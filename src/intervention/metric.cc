@@ -18,9 +18,9 @@
 namespace regard {
 namespace {
 
-constexpr std::array<std::string_view, 9> kNames = {"logit", "logprob", "diff", "prob",  "rank",
-                                                    "kl",    "tvd",     "jsd",  "cosine"};
-constexpr std::int64_t kRows = 64;  // whole rows of logits that live at a time
+constexpr std::array<std::string_view, 9> kMetricNames = {"logit", "logprob", "diff", "prob",  "rank",
+                                                          "kl",    "tvd",     "jsd",  "cosine"};
+constexpr std::int64_t kLogitRows = 64;  // whole rows of logits that live at a time
 
 int tokens_of(MetricKind kind) {
   return kind == MetricKind::diff ? 2 : is_divergence(kind) || of_all_rows(kind) ? 0 : 1;
@@ -37,7 +37,7 @@ Metric cosine_of(std::string_view text, const Tokenizer& tokenizer) {
 }
 
 // Words, of which quoted ones may hold spaces. The quotes stay, so that '12' is a text and 12 an id.
-std::vector<std::string> words_of(std::string_view text) {
+std::vector<std::string> quoted_words_of(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < text.size();) {
     if (text[i] == ' ') {
@@ -128,15 +128,15 @@ std::int32_t parse_token(std::string_view text, const Tokenizer& tokenizer) {
 
 Metric parse_metric(std::string_view text, const Tokenizer& tokenizer) {
   if (text == "cosine" || text.starts_with("cosine ")) return cosine_of(text.substr(6), tokenizer);
-  const std::vector<std::string> words = words_of(text);
-  const auto found = words.empty() ? kNames.end() : std::find(kNames.begin(), kNames.end(), words[0]);
-  if (found == kNames.end()) {
+  const std::vector<std::string> words = quoted_words_of(text);
+  const auto found = words.empty() ? kMetricNames.end() : std::find(kMetricNames.begin(), kMetricNames.end(), words[0]);
+  if (found == kMetricNames.end()) {
     std::string names;
-    for (const std::string_view name : kNames) names += (names.empty() ? "" : ", ") + std::string(name);
+    for (const std::string_view name : kMetricNames) names += (names.empty() ? "" : ", ") + std::string(name);
     throw Error(ErrorCode::usage, fmt::format("there is no metric \"{}\"", display(text)), "metrics are " + names);
   }
   Metric metric;
-  metric.kind = static_cast<MetricKind>(found - kNames.begin());
+  metric.kind = static_cast<MetricKind>(found - kMetricNames.begin());
   const auto given = std::ssize(words) - 1;
   const bool may_lack = metric.kind != MetricKind::logit && metric.kind != MetricKind::logprob;
   if (given != tokens_of(metric.kind) && !(given == 0 && may_lack))
@@ -153,7 +153,7 @@ Metric parse_metric(std::string_view text, const Tokenizer& tokenizer) {
 }
 
 std::string to_string(const Metric& metric, const Tokenizer& tokenizer) {
-  std::string text(kNames[static_cast<std::size_t>(metric.kind)]);
+  std::string text(kMetricNames[static_cast<std::size_t>(metric.kind)]);
   const auto token = [&](std::int32_t id) { return fmt::format(" '{}'", display(tokenizer.bytes(id))); };
   if (tokens_of(metric.kind) > 0) text += token(metric.token);
   if (tokens_of(metric.kind) > 1) text += token(metric.against);
@@ -170,7 +170,7 @@ Measure::Measure(const Model& model, Metric metric, View<const float, 2> clean, 
   } else if (!of_all_rows()) {
     throw Error(ErrorCode::unsupported,
                 fmt::format("{} has no head that says tokens, so {} cannot be measured", model.config().family,
-                            kNames[static_cast<std::size_t>(metric_.kind)]),
+                            kMetricNames[static_cast<std::size_t>(metric_.kind)]),
                 "measure --metric \"cosine TEXT\", how near the text's embedding is to another's");
   }
   if (of_all_rows()) {
@@ -237,9 +237,9 @@ std::vector<double> Measure::of(View<const float, 2> resid) const {
       values[r] = static_cast<double>(some(r, 0)) - (count == 2 ? static_cast<double>(some(r, 1)) : 0.0);
     return values;
   }
-  Tensor<float, 2> all({std::min(kRows, rows), config.vocabulary});
-  for (std::int64_t first = 0; first < rows; first += kRows) {
-    const std::int64_t n = std::min(kRows, rows - first);
+  Tensor<float, 2> all({std::min(kLogitRows, rows), config.vocabulary});
+  for (std::int64_t first = 0; first < rows; first += kLogitRows) {
+    const std::int64_t n = std::min(kLogitRows, rows - first);
     logits(model_, resid.slice(first, first + n), all.view().slice(0, n));
     parallel_for(n, [&](std::int64_t r, int) {
       values[first + r] = of_logits({&all(r, 0), static_cast<std::size_t>(config.vocabulary)});

@@ -8,12 +8,12 @@
 namespace regard {
 namespace {
 
-constexpr std::array<std::string_view, kAttentions> kNames = {"encoder", "decoder", "cross"};
+constexpr std::array<std::string_view, kAttentions> kAttentionNames = {"encoder", "decoder", "cross"};
 constexpr std::string_view kKey = "attention=";
 
 }  // namespace
 
-std::string_view name(Attention attention) { return kNames[static_cast<std::size_t>(attention)]; }
+std::string_view name(Attention attention) { return kAttentionNames[static_cast<std::size_t>(attention)]; }
 
 PlacedEdit parse_placed_edit(std::string_view text) {
   constexpr std::string_view kSpace = " \t\n\r";
@@ -32,11 +32,11 @@ PlacedEdit parse_placed_edit(std::string_view text) {
       throw Error(ErrorCode::usage, fmt::format("edit '{}': attention= is given twice", text),
                   "an edit is about one; give another --edit for the other");
     given = true;
-    const auto found = std::find(kNames.begin(), kNames.end(), word.substr(kKey.size()));
-    if (found == kNames.end())
+    const auto found = std::find(kAttentionNames.begin(), kAttentionNames.end(), word.substr(kKey.size()));
+    if (found == kAttentionNames.end())
       throw Error(ErrorCode::usage, fmt::format("edit '{}': there is no {}", text, word),
                   "there are attention=encoder, decoder and cross");
-    placed.attention = static_cast<Attention>(found - kNames.begin());
+    placed.attention = static_cast<Attention>(found - kAttentionNames.begin());
   }
   placed.edit = parse_edit(rest);
   const EditSite site = placed.edit.site;

@@ -11,7 +11,7 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kRows = 64;  // of weights that live at a time
+constexpr std::int64_t kWeightRows = 64;  // of weights that live at a time
 
 // [H][T]: the weights of the row, or the mean of all rows' weights.
 Tensor<double, 2> weights_of(const QueriesTap& queries, const KeyValueCache& cache, std::int64_t layer,
@@ -23,8 +23,8 @@ Tensor<double, 2> weights_of(const QueriesTap& queries, const KeyValueCache& cac
     std::vector<std::int64_t> wanted;
     for (std::int64_t r = 0; r < std::ssize(problem.rows); ++r)
       if (!row || problem.rows[r].position == *row) wanted.push_back(r);
-    for (std::size_t first = 0; first < wanted.size(); first += kRows) {
-      const auto some = std::span(wanted).subspan(first, std::min<std::size_t>(kRows, wanted.size() - first));
+    for (std::size_t first = 0; first < wanted.size(); first += kWeightRows) {
+      const auto some = std::span(wanted).subspan(first, std::min<std::size_t>(kWeightRows, wanted.size() - first));
       const Tensor<float, 3> p = weights(problem, softmax, some, heads, 0, tokens);
       for (std::int64_t r = 0; r < std::ssize(some); ++r)
         for (std::int64_t h = 0; h < std::ssize(heads); ++h)

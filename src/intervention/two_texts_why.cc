@@ -1,8 +1,8 @@
 #include "intervention/two_texts_why.h"
 
 #include <functional>
-#include <limits>
 
+#include "intervention/why.h"
 #include "model/forward.h"
 #include "model/source.h"
 #include "model/taps.h"
@@ -12,10 +12,8 @@
 namespace regard {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
 // One kind of what-if: an edit for each place of `out`.
-struct Kind {
+struct EditKind {
   std::string named;  // in the receipts
   double* out = nullptr;
   std::int64_t count = 0;
@@ -74,9 +72,9 @@ TwoTextWhy why(const Model& model, const TwoTextWhyRequest& request, Progress* p
   result.logits = experiment.measure().clean_logits();
   read_row(experiment, result);
 
-  std::vector<Kind> kinds;
+  std::vector<EditKind> kinds;
   const auto by_position = [&](std::string named, std::vector<double>& out, std::int64_t count, auto edit) {
-    out.assign(static_cast<std::size_t>(count), kNone);
+    out.assign(static_cast<std::size_t>(count), kNoWhatIf);
     kinds.push_back({std::move(named), out.data(), count, edit});
   };
   by_position("block edge attention=cross row=R key=S", result.source.hide_from_last, S,

@@ -14,8 +14,6 @@
 namespace regard {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
 // One kind of what-if: an edit for each place of `out`.
 struct Kind {
   std::string named;  // in the receipts
@@ -117,7 +115,7 @@ WhyResult why(const Model& model, const WhyRequest& request, Progress* progress)
   std::vector<Kind> kinds;
   using Edits = std::vector<std::string>;
   const auto by_key = [&](std::string named, std::vector<double>& out, auto edits) {
-    out.assign(static_cast<std::size_t>(T), kNone);
+    out.assign(static_cast<std::size_t>(T), kNoWhatIf);
     kinds.push_back(
         {std::move(named), out.data(), T, [&chosen, edits](std::int64_t s) { return chosen[s] ? edits(s) : Edits{}; }});
   };

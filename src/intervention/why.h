@@ -14,6 +14,7 @@
 // For every layer and head, the change when its z is 0 in every row (zero_z).
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct WhyRequest {
   std::optional<std::int64_t> confirm = {};
   std::int64_t batch_rows = 1024;  // as SweepOptions
 };
+
+inline constexpr double kNoWhatIf = std::numeric_limits<double>::quiet_NaN();
 
 // Changes of the metric, edited - base; NaN where there is no such what-if (a row cannot hide itself) or where the
 // screen left it out.

@@ -56,8 +56,8 @@ Cost measure(const Work& work) {
   return cost;
 }
 
-struct Head {
-  Head(std::int64_t positions, std::int64_t channels)
+struct OneHead {
+  OneHead(std::int64_t positions, std::int64_t channels)
       : q(normal_rows(positions, channels, 1)),
         k(normal_rows(positions, channels, 2)),
         v(normal_rows(positions, channels, 3)) {}
@@ -77,7 +77,7 @@ Matrix as_weights(const Tensor<float, 2>& x) {
 std::int64_t square_bytes(std::int64_t positions) { return positions * positions * 4; }
 
 Cost square_way(std::int64_t positions, std::int64_t channels) {
-  const Head head(positions, channels);
+  const OneHead head(positions, channels);
   Tensor<float, 2> out({positions, channels}), turned({channels, positions});
   const float scale = 1 / std::sqrt(static_cast<float>(channels));
   for (std::int64_t s = 0; s < positions; ++s)
@@ -95,7 +95,7 @@ Cost square_way(std::int64_t positions, std::int64_t channels) {
 }
 
 Cost kernel_way(std::int64_t positions, std::int64_t channels) {
-  const Head head(positions, channels);
+  const OneHead head(positions, channels);
   Tensor<float, 3> out({positions, 1, channels});
   for (std::int64_t i = 0; i < out.size(); ++i) out.data()[i] = 0;
   const std::vector<QueryRow> rows = query_rows(1, positions, positions);

@@ -159,6 +159,10 @@ void logits_of(const Model& model, View<const float, 2> resid, std::span<const s
   cap(model.config().logit_softcap, out);
 }
 
+std::int64_t rows_per_pass(const ModelConfig& config, std::int64_t tokens, std::int64_t chunk) {
+  return config.causal ? std::min(chunk, tokens) : tokens;
+}
+
 Tensor<float, 2> feed(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence,
                       const FeedOptions& options) {
   const std::int64_t total = std::ssize(ids), width = model.config().width;
@@ -174,8 +178,8 @@ Tensor<float, 2> feed(const Model& model, State& state, std::span<const std::int
     throw Error(
         ErrorCode::usage,
         fmt::format("{} reads in both directions: a text cannot be continued, only read whole", model.config().family));
-  const std::int64_t chunk = model.config().causal ? options.chunk : total;
-  Tensor<float, 2> resid({std::min(chunk, total), width});
+  const std::int64_t chunk = rows_per_pass(model.config(), total, options.chunk);
+  Tensor<float, 2> resid({chunk, width});
   const bool looked_at = options.tap != nullptr || options.on_rows;
   std::vector<Row> rows;
   std::int64_t n = 0;

@@ -34,13 +34,16 @@ void logits_of(const Model& model, View<const float, 2> resid, std::span<const s
                View<float, 2> out);
 
 struct FeedOptions {
-  std::int64_t chunk = 512;  // rows per forward pass: bounds memory, never changes a bit (a text that is read in both
-                             // directions passes whole)
+  static constexpr std::int64_t kChunk = 512;
+  std::int64_t chunk = kChunk;  // rows per forward pass: bounds memory, never changes a bit (a text that is read in
+                                // both directions passes whole)
   Tap* tap = nullptr;
   Progress* progress = nullptr;  // told rows done
   // Final residuals of rows [first, first + n), chunk by chunk.
   std::function<void(std::int64_t first, View<const float, 2> resid)> on_rows;
 };
+// Of a text of `tokens`: how many rows pass at a time at most.
+std::int64_t rows_per_pass(const ModelConfig& config, std::int64_t tokens, std::int64_t chunk = FeedOptions::kChunk);
 // Appends ids to a sequence. Gives the last row's final residual [1, C] (empty for no ids).
 Tensor<float, 2> feed(const Model& model, State& state, std::span<const std::int32_t> ids, int sequence = 0,
                       const FeedOptions& options = {});

@@ -3,6 +3,7 @@
 // every position of the text. A statistic that was not asked for is empty.
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "tensor/buffer.h"
 
 namespace regard {
+
+inline constexpr float kNotRead = std::numeric_limits<float>::quiet_NaN();
 
 struct Reading {
   ReadingRequest request;  // resolved: layers, heads and rows as they were read

@@ -12,12 +12,10 @@
 namespace regard {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 template <int Rank>
 Tensor<float, Rank> not_read(std::array<std::int64_t, Rank> shape) {
   Tensor<float, Rank> tensor(shape);
-  std::fill_n(tensor.data(), tensor.size(), kNan);
+  std::fill_n(tensor.data(), tensor.size(), kNotRead);
   return tensor;
 }
 

@@ -12,12 +12,6 @@
 #include "tensor/error.h"
 
 namespace regard {
-namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-}  // namespace
-
 void ReadingTap::take_means() {
   const std::int64_t L = std::ssize(reading_.request.layers), H = std::ssize(reading_.request.heads);
   for (const auto& [statistic, values] : reading_.per_row) {
@@ -34,7 +28,7 @@ void ReadingTap::take_means() {
         double sum = 0, n = 0;
         for (std::int64_t t = 0; t < reading_.tokens; ++t)
           if (counts(t)) sum += values(l, h, t), n += 1;
-        mean(l, h) = n > 0 ? static_cast<float>(sum / n) : kNan;
+        mean(l, h) = n > 0 ? static_cast<float>(sum / n) : kNotRead;
       }
     }
   }
@@ -75,7 +69,7 @@ void ReadingTap::take_sums() {
     reading_.copying = Tensor<float, 2>({L, H});
     for (std::int64_t i = 0; i < copies_.size(); ++i)
       reading_.copying.data()[i] =
-          rows > 0 ? static_cast<float>(static_cast<double>(copies_.data()[i]) / static_cast<double>(rows)) : kNan;
+          rows > 0 ? static_cast<float>(static_cast<double>(copies_.data()[i]) / static_cast<double>(rows)) : kNotRead;
   }
 }
 

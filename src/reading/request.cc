@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "model/forward.h"
 #include "parallel/parallel_for.h"
 #include "reading/direct_effects.h"
 #include "reading/exact_sums.h"
@@ -43,11 +44,6 @@ constexpr StatisticInfo kStatistics[] = {
     {Statistic::lens, "lens", "what the chosen rows would say next if the model stopped after each layer"},
     {Statistic::direct, "direct", "what every layer, head and feed-forward adds by itself to the chosen rows' answer"},
 };
-
-// As feed() does, unless asked otherwise.
-std::int64_t rows_per_pass(const ModelConfig& config, std::int64_t tokens) {
-  return config.causal ? std::min<std::int64_t>(tokens, 512) : tokens;
-}
 
 std::string names() {
   std::string all;

@@ -14,9 +14,6 @@ namespace {
 std::int64_t rows_run(const MapRequest& request, const ModelConfig& config, std::int64_t tokens) {
   return config.causal ? request.rectangle.row_end : tokens;
 }
-std::int64_t rows_per_pass(const ModelConfig& config, std::int64_t rows) {
-  return config.causal ? std::min<std::int64_t>(rows, 512) : rows;
-}
 
 // What the layers up to the map's own need: a cache of theirs only.
 ModelConfig lower_part(const ModelConfig& config, std::int64_t layer) {

@@ -12,7 +12,6 @@ namespace {
 
 constexpr float kWeak = 0.1f;  // a head that reads nothing more strongly than this gets no letter
 constexpr std::size_t kLetters = 26;
-constexpr Style kFaint{.faint = true};
 
 // The positions that heads read most, each with a letter; letters go along the text.
 std::map<std::int64_t, char> lettered_positions(std::span<const HeadRead> reads) {

@@ -1,18 +1,9 @@
 #include "report/json_documents.h"
 
+#include "report/phrases.h"
+
 namespace regard {
 namespace {
-
-constexpr char kHex[] = "0123456789abcdef";
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    text += kHex[static_cast<unsigned char>(c) >> 4];
-    text += kHex[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
-}
 
 void write_model(JsonWriter& json, const ModelSummary& model) {
   json.begin_object();

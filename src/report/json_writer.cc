@@ -25,7 +25,7 @@ char short_escape(char c) {
   }
 }
 
-constexpr char kHex[] = "0123456789ABCDEF";
+constexpr char kHexDigits[] = "0123456789ABCDEF";
 
 }  // namespace
 
@@ -79,7 +79,7 @@ void JsonWriter::string(std::string_view bytes) {
         continue;
       }
       flush_plain();
-      const char escape[] = {'\\', '\\', 'x', kHex[c >> 4], kHex[c & 15]};
+      const char escape[] = {'\\', '\\', 'x', kHexDigits[c >> 4], kHexDigits[c & 15]};
       out_.write({escape, 5});
     } else {
       flush_plain();
@@ -87,7 +87,7 @@ void JsonWriter::string(std::string_view bytes) {
         const char escape[] = {'\\', letter};
         out_.write({escape, 2});
       } else {
-        const char escape[] = {'\\', 'u', '0', '0', kHex[c >> 4], kHex[c & 15]};
+        const char escape[] = {'\\', 'u', '0', '0', kHexDigits[c >> 4], kHexDigits[c & 15]};
         out_.write({escape, 6});
       }
     }

@@ -14,15 +14,13 @@
 namespace regard {
 namespace {
 
-constexpr int kWidest = 92, kBar = 30, kHeading = 11, kNarrow = 4;
+constexpr int kWidestLesson = 92, kBar = 30, kHeading = 11, kNarrow = 4;
 constexpr double kHottest = 0.6;  // of a matrix's largest number
-
-const Style kFaint{.faint = true};
 
 class PageWriter {
  public:
   PageWriter(Page& page, const LessonPageOptions& options)
-      : page_(page), language_(options.language), width_(std::min(options.width, kWidest)) {}
+      : page_(page), language_(options.language), width_(std::min(options.width, kWidestLesson)) {}
 
   void operator()(const LessonText& text) {
     add_wrapped_text(page_, text.in(language_), width_);

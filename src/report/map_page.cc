@@ -12,9 +12,7 @@
 namespace regard {
 namespace {
 
-constexpr Style kTitle{.bold = true};
-constexpr Style kFaint{.faint = true};
-constexpr std::size_t kStrongest = 5;
+constexpr std::size_t kTilesShown = 5;
 
 std::string range(const std::vector<std::int64_t>& edges, std::int64_t at) {
   return edges[at + 1] - edges[at] == 1 ? std::to_string(edges[at])
@@ -61,7 +59,7 @@ void add_strongest(Page& page, const MapResult& result) {
   std::vector<std::int64_t> order;
   for (std::int64_t i = 0; i < map.cells.size(); ++i)
     if (map.cells.data()[i] > 0) order.push_back(i);
-  const std::size_t n = std::min(kStrongest, order.size());
+  const std::size_t n = std::min(kTilesShown, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(),
                     [&](std::int64_t a, std::int64_t b) {
                       const float x = map.cells.data()[a], y = map.cells.data()[b];

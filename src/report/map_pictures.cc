@@ -16,7 +16,7 @@ namespace regard {
 namespace {
 
 constexpr int kSteps = 20;
-constexpr double kSide = 640, kMargin = 16, kLine = 20;
+constexpr double kSide = 640, kPictureMargin = 16, kLine = 20;
 
 // 0 for what is not drawn.
 int step(double heat) { return heat > 0 ? std::clamp(static_cast<int>(std::lround(heat * kSteps)), 1, kSteps) : 0; }
@@ -40,16 +40,16 @@ void write_svg(Output& out, const MapResult& result) {
   out.write(
       fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
                   "height=\"{1:.0f}\" role=\"img\">\n<title>{2}</title>\n<style>\n",
-                  wide + 2 * kMargin, tall + 2 * kMargin + 3 * kLine, title));
+                  wide + 2 * kPictureMargin, tall + 2 * kPictureMargin + 3 * kLine, title));
   out.write("text{font:14px 'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1f2328}.page{fill:#fff}\n" +
             rules(Background::light) + "@media (prefers-color-scheme:dark){text{fill:#e6edf3}.page{fill:#0d1117}\n" +
             rules(Background::dark) + "}\n</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
-  out.write(fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kMargin, kMargin + 14, title));
+  out.write(fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kPictureMargin, kPictureMargin + 14, title));
   out.write(fmt::format("<text x=\"{}\" y=\"{}\">rows {} to {} down, keys {} to {} across; largest {:.3g}</text>\n",
-                        kMargin, kMargin + kLine + 14, map.rows.front(), map.rows.back() - 1, map.keys.front(),
-                        map.keys.back() - 1, largest_cell(map)));
-  out.write(fmt::format("<g transform=\"translate({} {}) scale({:.6g})\" shape-rendering=\"crispEdges\">\n", kMargin,
-                        kMargin + 2.5 * kLine, cell));
+                        kPictureMargin, kPictureMargin + kLine + 14, map.rows.front(), map.rows.back() - 1,
+                        map.keys.front(), map.keys.back() - 1, largest_cell(map)));
+  out.write(fmt::format("<g transform=\"translate({} {}) scale({:.6g})\" shape-rendering=\"crispEdges\">\n",
+                        kPictureMargin, kPictureMargin + 2.5 * kLine, cell));
   // One path per shade, of runs of equal cells.
   const Tensor<float, 2> heat = heats(map);
   std::array<std::string, kSteps + 1> paths;

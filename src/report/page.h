@@ -18,6 +18,7 @@ struct Style {
   bool cool = false;                 // in blue, not in orange
   bool bold = false, faint = false;
 };
+inline constexpr Style kTitle{.bold = true}, kFaint{.faint = true};
 
 struct Piece {
   std::string text;  // valid UTF-8 without control characters

@@ -13,8 +13,6 @@
 namespace regard {
 namespace {
 
-constexpr Style kTitle{.bold = true};
-constexpr Style kFaint{.faint = true};
 constexpr Colour kBefore{64, 132, 214}, kAfter{228, 112, 20};  // clear on dark and on light
 
 std::string cells(std::int64_t n) { return fmt::format("{} cell{}", grouped(n), n == 1 ? "" : "s"); }

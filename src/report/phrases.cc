@@ -46,6 +46,13 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", share * 100);
 }
 
+std::string hex(std::string_view bytes, std::string_view between) {
+  std::string text;
+  for (const char c : bytes)
+    text += fmt::format("{}{:02x}", text.empty() ? std::string_view() : between, static_cast<unsigned char>(c));
+  return text;
+}
+
 std::vector<std::string> token_labels(std::span<const std::string> bytes) {
   std::vector<std::string> labels;
   for (const TokenRange& range : whole_characters(bytes)) {

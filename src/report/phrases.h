@@ -17,6 +17,8 @@ std::string padded(std::string text, int width, bool right_aligned = false);
 std::string grouped(std::int64_t number);
 // "0.4 %", "92 %", "<0.1 %"
 std::string percent(double share);
+// "e4bda0"; "e4 bd a0" with a space between.
+std::string hex(std::string_view bytes, std::string_view between = {});
 
 // What to call each token of a text: in quotes; a part of a character with the character: "\xE4\xBD" (你).
 std::vector<std::string> token_labels(std::span<const std::string> bytes);

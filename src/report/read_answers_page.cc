@@ -13,12 +13,9 @@ namespace regard {
 namespace {
 
 constexpr std::size_t kGuesses = 3;
-constexpr std::size_t kStrongest = 10;
-constexpr Style kTitle{.bold = true};
-constexpr Style kFaint{.faint = true};
-constexpr Colour kBar{228, 112, 20}, kAgainst{64, 128, 208};  // adds to it, takes from it
+constexpr std::size_t kPartsShown = 10;
 
-struct Part {
+struct DirectPart {
   std::string name;
   double effect;
 };
@@ -54,14 +51,14 @@ void add_lens(Page& page, const ReadResult& result, std::size_t index, int width
 void add_direct(Page& page, const ReadResult& result, std::size_t index, int width) {
   const DirectEffects& direct = result.reading.direct;
   const auto row = static_cast<std::int64_t>(index);
-  std::vector<Part> parts = {{"embedding", direct.embedding(row)}};
+  std::vector<DirectPart> parts = {{"embedding", direct.embedding(row)}};
   for (std::int64_t l = 0; l < direct.heads.shape()[0]; ++l) {
     for (std::int64_t h = 0; h < direct.heads.shape()[1]; ++h)
       parts.push_back({fmt::format("layer {} head {}", l, h), direct.heads(l, h, row)});
     parts.push_back({fmt::format("layer {} feed-forward", l), direct.mlp(l, row)});
   }
   std::stable_sort(parts.begin(), parts.end(),
-                   [](const Part& a, const Part& b) { return std::fabs(a.effect) > std::fabs(b.effect); });
+                   [](const DirectPart& a, const DirectPart& b) { return std::fabs(a.effect) > std::fabs(b.effect); });
   std::string what = in_quotes(result.piece_of(result.reading.direct_token[index]).bytes);
   if (const auto against = result.reading.request.against)
     what += " less that of " + in_quotes(result.piece_of(*against).bytes);
@@ -69,7 +66,7 @@ void add_direct(Page& page, const ReadResult& result, std::size_t index, int wid
   page.add_line("written by", kTitle)
       .push_back(piece(fmt::format("  parts of the logit of {}, {:.2f} in all", what, direct.total(row)), kFaint));
   const double largest = std::max(std::fabs(parts.front().effect), 1e-300);
-  const std::size_t n = std::min(kStrongest, parts.size());
+  const std::size_t n = std::min(kPartsShown, parts.size());
   int widest = 0;
   for (std::size_t i = 0; i < n; ++i) widest = std::max(widest, piece(parts[i].name).columns);
   for (std::size_t i = 0; i < n; ++i) {
@@ -78,7 +75,7 @@ void add_direct(Page& page, const ReadResult& result, std::size_t index, int wid
     const int room = std::clamp(width - columns(line), 0, 40);
     if (room >= 8 && std::isfinite(parts[i].effect))
       line.push_back(
-          piece(bar(std::fabs(parts[i].effect) / largest, room), {.ink = parts[i].effect < 0 ? kAgainst : kBar}));
+          piece(bar(std::fabs(parts[i].effect) / largest, room), {.ink = parts[i].effect < 0 ? kCool : kWarm}));
   }
 }
 

@@ -19,12 +19,9 @@
 namespace regard {
 namespace {
 
-constexpr std::size_t kStrongest = 12;
+constexpr std::size_t kReadsShown = 12;
 constexpr std::size_t kMostRead = 5;
 constexpr std::size_t kFirstHeads = 4;
-constexpr Colour kBar{228, 112, 20};  // a middle orange: clear on dark and on light
-constexpr Style kTitle{.bold = true};
-constexpr Style kFaint{.faint = true};
 
 std::string count(std::size_t n, const std::string& one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
 
@@ -104,7 +101,7 @@ void add_most_read(Page& page, const RowView& view) {
 
 void add_strongest(Page& page, const RowView& view) {
   page.add_line("strongest reads", kTitle);
-  const std::size_t n = std::min(kStrongest, view.summary.strongest.size());
+  const std::size_t n = std::min(kReadsShown, view.summary.strongest.size());
   std::vector<std::string> texts;
   const bool across = view.result.reads_another_text();
   std::set<std::int64_t> named;
@@ -123,7 +120,7 @@ void add_strongest(Page& page, const RowView& view) {
   for (std::size_t i = 0; i < n; ++i) {
     const HeadRead& read = view.summary.strongest[i];
     Line& line = page.add_line(padded(texts[i], widest));
-    if (room >= 8) line.push_back(piece("  " + bar(read.weight, room), {.ink = kBar}));
+    if (room >= 8) line.push_back(piece("  " + bar(read.weight, room), {.ink = kWarm}));
   }
 }
 

@@ -42,6 +42,7 @@ struct Candidate {
   float logit = 0;
   double logprob = 0;
 };
+inline constexpr std::int64_t kCandidates = 5;  // that stand beside a reading
 // The `top` highest of logits [V] (all when top < 0 or more than there are), lowest id first among equals. Not a number
 // is the lowest.
 std::vector<Candidate> best_candidates(const Tokenizer& tokenizer, std::span<const float> logits, float log_sum_exp,

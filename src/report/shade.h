@@ -24,5 +24,7 @@ inline constexpr double kFaintestShade = 0.02;  // below it there is none
 Shade shade(double value, Background background, bool cool = false);
 
 inline constexpr Colour kLightPage{255, 255, 255}, kDarkPage{13, 17, 23};
+// Clear on dark and on light: a middle orange and a middle blue.
+inline constexpr Colour kWarm{228, 112, 20}, kCool{64, 132, 214};
 
 }  // namespace regard

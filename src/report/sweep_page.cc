@@ -13,9 +13,7 @@
 namespace regard {
 namespace {
 
-constexpr std::size_t kStrongest = 15;
-constexpr Style kTitle{.bold = true}, kFaint{.faint = true};
-constexpr Colour kWarm{228, 112, 20}, kCool{64, 132, 214};  // clear on dark and on light
+constexpr std::size_t kWhatIfsShown = 15;
 
 std::vector<std::int64_t> place(std::int64_t i, const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> at(shape.size());
@@ -47,7 +45,7 @@ Page sweep_page(const SweepReport& report, double seconds, int width) {
     none += report.effect[i] == 0;
   }
   const auto strength = [&](std::int64_t i) { return std::fabs(report.effect[i]); };
-  const std::size_t n = std::min(kStrongest, order.size());
+  const std::size_t n = std::min(kWhatIfsShown, order.size());
   std::partial_sort(
       order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(),
       [&](std::int64_t a, std::int64_t b) { return strength(a) != strength(b) ? strength(a) > strength(b) : a < b; });

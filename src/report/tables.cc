@@ -6,15 +6,10 @@
 
 #include "report/csv_writer.h"
 #include "report/npz_writer.h"
+#include "report/phrases.h"
 
 namespace regard {
 namespace {
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
 
 void header(CsvWriter& csv, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) csv.text(name);

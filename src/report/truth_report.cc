@@ -13,7 +13,7 @@
 namespace regard {
 namespace {
 
-constexpr int kTitle = 22;
+constexpr int kMethodColumns = 22;
 
 double share(double sum, std::int64_t of) { return of > 0 ? sum / static_cast<double>(of) : std::nan(""); }
 // Rounded down: 100.0 % are all.
@@ -243,11 +243,11 @@ Page truth_page(const TruthTable& table) {
   page.add_line("How often each method puts the planted cause, or its carrier, first; the cause itself;");
   page.add_line("and the mean reciprocal rank of the cause:");
   page.add_line();
-  std::string heads = padded("", kTitle);
+  std::string heads = padded("", kMethodColumns);
   for (const TruthGroup& column : columns) heads += padded(column.kind, width(column), true);
   page.add_line(heads + padded("cause", 8, true) + padded("rank", 7, true), {.faint = true});
   for (std::size_t m = 0; m < table.methods.size(); ++m) {
-    Line& line = page.add_line(padded(table.methods[m].title, kTitle));
+    Line& line = page.add_line(padded(table.methods[m].title, kMethodColumns));
     for (const TruthGroup& column : columns)
       line.push_back(piece(padded(share_in_words(column.scores[m].either, column.answered), width(column), true)));
     line.push_back(piece(padded(share_in_words(all.scores[m].cause, all.answered), 8, true), {.faint = true}));

@@ -12,20 +12,20 @@
 namespace regard {
 namespace {
 
-struct Column {
+struct TokenColumn {
   const char* name;
   const std::vector<double>* values;  // null: there is no such reading across two texts
 };
 
 void write_positions(JsonWriter& json, std::string_view key, const std::vector<TokenPiece>& tokens,
-                     const std::vector<Column>& columns) {
+                     const std::vector<TokenColumn>& columns) {
   json.key(key);
   json.begin_array();
   for (std::size_t s = 0; s < tokens.size(); ++s) {
     json.begin_object();
     json.member("position", static_cast<std::int64_t>(s));
     json.member("text", tokens[s].bytes);
-    for (const Column& column : columns) {
+    for (const TokenColumn& column : columns) {
       if (column.values != nullptr) {
         json.member(column.name, (*column.values)[s]);
       } else {
@@ -49,7 +49,7 @@ void write_heads(JsonWriter& json, const Tensor<double, 2>& effects) {
   json.end_array();
 }
 
-std::vector<Column> source_columns(const TwoTextWhy::Source& source) {
+std::vector<TokenColumn> source_columns(const TwoTextWhy::Source& source) {
   return {{"attention", &source.attention},
           {"hide_from_last", &source.hide_from_last},
           {"hide_from_all", &source.hide_from_all},
@@ -100,12 +100,13 @@ void write_csv(Output& out, const TwoTextWhyReport& report) {
        {"part", "position", "text", "attention", "hide_from_last", "hide_from_all", "hide_in_encoder"})
     csv.text(name);
   csv.end_row();
-  const auto rows = [&](const char* part, const std::vector<TokenPiece>& tokens, const std::vector<Column>& columns) {
+  const auto rows = [&](const char* part, const std::vector<TokenPiece>& tokens,
+                        const std::vector<TokenColumn>& columns) {
     for (std::size_t s = 0; s < tokens.size(); ++s) {
       csv.text(part);
       csv.integer(static_cast<std::int64_t>(s));
       csv.text(tokens[s].bytes);
-      for (const Column& column : columns)
+      for (const TokenColumn& column : columns)
         csv.number(column.values != nullptr ? (*column.values)[s] : std::numeric_limits<double>::quiet_NaN());
       csv.end_row();
     }

@@ -15,11 +15,6 @@
 namespace regard {
 namespace {
 
-constexpr Style kTitle{.bold = true};
-constexpr Style kFaint{.faint = true};
-constexpr Colour kWarm{228, 112, 20}, kCool{64, 132, 214};  // as the page of one text
-constexpr std::size_t kCandidates = 3;
-
 // One text with what hiding its tokens does in one attention.
 struct Part {
   Attention attention;
@@ -33,9 +28,9 @@ struct Part {
   std::int64_t row = -1;  // of these tokens, the one that is measured
 };
 
-class Writer {
+class TwoTextsPageWriter {
  public:
-  Writer(const TwoTextWhyReport& report, const TwoTextWhyPageOptions& options)
+  TwoTextsPageWriter(const TwoTextWhyReport& report, const TwoTextWhyPageOptions& options)
       : report_(report), why_(report.why), options_(options) {}
 
   Page page() {
@@ -106,7 +101,7 @@ class Writer {
     page_.add_line(is_divergence(by.metric.kind)
                        ? in_words(by) + after
                        : fmt::format("{} = {}{}", in_words(by), plain_number(why_.base), after));
-    add_candidates(page_, std::span(report_.next).first(std::min(kCandidates, report_.next.size())), options_.width);
+    add_candidates(page_, first_candidates(report_.next), options_.width);
   }
 
   void add_part(const Part& part) {
@@ -240,7 +235,7 @@ class Writer {
 }  // namespace
 
 Page why_page(const TwoTextWhyReport& report, const TwoTextWhyPageOptions& options) {
-  return Writer(report, options).page();
+  return TwoTextsPageWriter(report, options).page();
 }
 
 }  // namespace regard

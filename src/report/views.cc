@@ -13,20 +13,9 @@
 namespace regard {
 namespace {
 
-constexpr Style kTitle{.bold = true};
-constexpr Style kFaint{.faint = true};
-constexpr Colour kBar{64, 132, 214};  // a middle blue: clear on dark and on light
-
 void add_fact(Page& page, const std::string& name, const std::string& value) {
   Line& line = page.add_line(padded(name, 13), kFaint);
   line.push_back(piece(value));
-}
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x} ", static_cast<unsigned char>(c));
-  if (!text.empty()) text.pop_back();
-  return text;
 }
 
 }  // namespace
@@ -121,10 +110,14 @@ Page tokens_page(const TokensResult& result, int width) {
     Line& line = page.add_line(padded(std::to_string(i), 8, true), kFaint);
     line.push_back(piece(padded(std::to_string(token.id), 8, true) + "  "));
     line.push_back(piece(padded(in_quotes(token.bytes, width / 2), widest)));
-    line.push_back(piece("  " + hex(token.bytes), kFaint));
+    line.push_back(piece("  " + hex(token.bytes, " "), kFaint));
   }
   page.add_line(fmt::format("{} token{}", result.tokens.size(), result.tokens.size() == 1 ? "" : "s"), kFaint);
   return page;
+}
+
+std::span<const Candidate> first_candidates(std::span<const Candidate> candidates) {
+  return candidates.first(std::min<std::size_t>(3, candidates.size()));
 }
 
 void add_candidates(Page& page, std::span<const Candidate> candidates, int width) {
@@ -135,7 +128,7 @@ void add_candidates(Page& page, std::span<const Candidate> candidates, int width
     const double p = std::exp(candidate.logprob);
     Line& line = page.add_line("  " + padded(in_quotes(candidate.token.bytes), widest));
     line.push_back(piece(padded(percent(p), 9, true) + "  "));
-    line.push_back(piece(bar(p, std::clamp(width - widest - 14, 8, 48)), {.ink = kBar}));
+    line.push_back(piece(bar(p, std::clamp(width - widest - 14, 8, 48)), {.ink = kCool}));
     line.back().note = fmt::format("id {}, logit {:.4f}, log-probability {:.4f}", candidate.token.id, candidate.logit,
                                    candidate.logprob);
   }

@@ -18,5 +18,7 @@ Page logits_page(const LogitsResult& result, int width, bool coloured);
 
 // The next tokens with bars, for other pages too.
 void add_candidates(Page& page, std::span<const Candidate> candidates, int width);
+// The few that stand beside an answer that is about something else.
+std::span<const Candidate> first_candidates(std::span<const Candidate> candidates);
 
 }  // namespace regard

@@ -71,9 +71,9 @@ std::string shown(std::string_view bytes) {
   return text;
 }
 
-class Writer {
+class HtmlWriter {
  public:
-  Writer(Output& out, const WhyReport& report)
+  HtmlWriter(Output& out, const WhyReport& report)
       : out_(out), report_(report), why_(report.why), findings_(find_out(report)) {
     std::vector<std::string> bytes;
     for (const TokenPiece& token : report.tokens) bytes.push_back(token.bytes);
@@ -309,6 +309,6 @@ class Writer {
 
 }  // namespace
 
-void write_why_html(Output& out, const WhyReport& report) { Writer(out, report).write(); }
+void write_why_html(Output& out, const WhyReport& report) { HtmlWriter(out, report).write(); }
 
 }  // namespace regard

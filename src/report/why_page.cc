@@ -15,11 +15,6 @@
 namespace regard {
 namespace {
 
-constexpr Style kTitle{.bold = true};
-constexpr Style kFaint{.faint = true};
-constexpr Colour kWarm{228, 112, 20}, kCool{64, 132, 214};  // clear on dark and on light
-constexpr std::size_t kCandidates = 3;
-
 // Words on as many lines as they need.
 void add_paragraph(Page& page, std::string_view text, int width, int indent, Style style = {}) {
   const std::string margin(static_cast<std::size_t>(indent), ' ');
@@ -38,9 +33,9 @@ void add_paragraph(Page& page, std::string_view text, int width, int indent, Sty
   page.add_line(line, style);
 }
 
-class Writer {
+class WhyPageWriter {
  public:
-  Writer(const WhyReport& report, const WhyPageOptions& options)
+  WhyPageWriter(const WhyReport& report, const WhyPageOptions& options)
       : report_(report), why_(report.why), options_(options), findings_(find_out(report)) {
     std::vector<std::string> bytes;
     for (const TokenPiece& token : report.tokens) bytes.push_back(token.bytes);
@@ -82,7 +77,7 @@ class Writer {
   void add_answer() {
     page_.add_line(why_title(report_), kTitle);
     add_paragraph(page_, answer_words(report_, labels_), options_.width, 0);
-    add_candidates(page_, std::span(report_.next).first(std::min(kCandidates, report_.next.size())), options_.width);
+    add_candidates(page_, first_candidates(report_.next), options_.width);
   }
 
   void add_shaded(bool by_cause) {
@@ -304,6 +299,6 @@ class Writer {
 
 }  // namespace
 
-Page why_page(const WhyReport& report, const WhyPageOptions& options) { return Writer(report, options).page(); }
+Page why_page(const WhyReport& report, const WhyPageOptions& options) { return WhyPageWriter(report, options).page(); }
 
 }  // namespace regard

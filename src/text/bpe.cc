@@ -10,13 +10,12 @@
 #include "text/encoder.h"
 #include "text/merge-inl.h"
 #include "text/merge_table.h"
+#include "text/tokenizer_spec.h"
 #include "text/utf8.h"
 #include "text/word_memory.h"
 
 namespace regard {
 namespace {
-
-constexpr std::string_view kBlock = "\u2581";  // how pieces write a space
 
 class BpeEncoder final : public Encoder {
  public:
@@ -32,10 +31,10 @@ class BpeEncoder final : public Encoder {
     }
     // A word may be cut before a block where no merge makes a piece that holds both it and the byte before it: no
     // merge crosses that place, so the parts are merged by themselves, in small heaps.
-    cuts_ = stages.continuing.empty() && stages.word_end.empty() && ids_.find(pieces_, kBlock).has_value();
+    cuts_ = stages.continuing.empty() && stages.word_end.empty() && ids_.find(pieces_, kSpaceMark).has_value();
     merges_.each([&](std::int32_t id) {
       const std::string_view piece = spec.pieces[static_cast<std::size_t>(id)];
-      for (std::size_t at = 1; (at = piece.find(kBlock, at)) != std::string_view::npos; ++at)
+      for (std::size_t at = 1; (at = piece.find(kSpaceMark, at)) != std::string_view::npos; ++at)
         joins_block_.set(static_cast<std::uint8_t>(piece[at - 1]));
     });
   }
@@ -64,7 +63,7 @@ class BpeEncoder final : public Encoder {
  private:
   std::uint32_t part_end(std::string_view text, std::uint32_t begin, std::uint32_t end) const {
     std::size_t at = begin;
-    while ((at = text.find(kBlock, at + 1)) < end)
+    while ((at = text.find(kSpaceMark, at + 1)) < end)
       if (!joins_block_.test(static_cast<std::uint8_t>(text[at - 1]))) return static_cast<std::uint32_t>(at);
     return end;
   }

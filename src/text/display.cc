@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::uint32_t kJoiner = 0x200D, kNonJoiner = 0x200C, kEmojiForm = 0xFE0F;
 
-utf8proc_category_t category(std::uint32_t code) { return utf8proc_category(static_cast<utf8proc_int32_t>(code)); }
-
 // Between two characters a joiner shapes them (an emoji family, Persian, Indic scripts); alone it is invisible.
 bool joins(std::string_view text, std::size_t at, const Character& c) {
   return (c.code == kJoiner || c.code == kNonJoiner) && at > 0 && at + c.length < text.size();
@@ -44,7 +42,7 @@ std::string display(std::string_view bytes) {
     if (c.code == kInvalidByte) {
       shown += fmt::format("\\x{:02X}", static_cast<std::uint8_t>(bytes[at]));
     } else {
-      switch (category(c.code)) {
+      switch (utf8proc_category(static_cast<utf8proc_int32_t>(c.code))) {
         case UTF8PROC_CATEGORY_CC:
         case UTF8PROC_CATEGORY_ZL:
         case UTF8PROC_CATEGORY_ZP:

@@ -102,14 +102,13 @@ Result stripped(std::string_view text, bool left, bool right) {
 
 // At the end of a text SentencePiece takes its own sign for a space for one, too.
 Result squeezed(std::string_view text) {
-  constexpr std::string_view kBlock = "\u2581";
   std::size_t last = text.size();  // where the text ends without those
   for (;;) {
     const std::string_view rest = text.substr(0, last);
     if (rest.ends_with(' '))
       --last;
-    else if (rest.ends_with(kBlock))
-      last -= kBlock.size();
+    else if (rest.ends_with(kSpaceMark))
+      last -= kSpaceMark.size();
     else
       break;
   }

@@ -15,21 +15,20 @@
 #include "text/encoder.h"
 #include "text/merge-inl.h"
 #include "text/piece_table.h"
+#include "text/tokenizer_spec.h"
 #include "text/utf8.h"
 
 namespace regard {
 namespace {
 
-constexpr std::string_view kBlock = "\u2581";  // how a piece writes a space
-
 std::string with_spaces(std::string_view piece) {
   std::string text;
   for (std::size_t at = 0;;) {
-    const std::size_t block = piece.find(kBlock, at);
+    const std::size_t block = piece.find(kSpaceMark, at);
     text += piece.substr(at, block - at);
     if (block == std::string_view::npos) return text;
     text += ' ';
-    at = block + kBlock.size();
+    at = block + kSpaceMark.size();
   }
 }
 

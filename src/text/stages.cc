@@ -6,8 +6,6 @@
 namespace regard {
 namespace {
 
-constexpr std::string_view kBlock = "\u2581";  // how SentencePiece writes a space
-
 CutStep split(std::string_view expression) {
   return {.kind = CutStep::Kind::split, .pattern = std::string(expression), .expression = true};
 }
@@ -27,8 +25,9 @@ Stages byte_level(std::string_view pre) {
 Stages sentencepiece(bool add_space_prefix) {
   Stages stages;
   if (add_space_prefix) stages.normalizers.push_back({.kind = NormalizerStep::Kind::prepend, .content = " "});
-  stages.normalizers.push_back({.kind = NormalizerStep::Kind::replace, .pattern = std::string(kBlock), .content = " "});
-  stages.spelling.space = kBlock;
+  stages.normalizers.push_back(
+      {.kind = NormalizerStep::Kind::replace, .pattern = std::string(kSpaceMark), .content = " "});
+  stages.spelling.space = kSpaceMark;
   return stages;
 }
 

@@ -7,9 +7,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace regard {
+
+// How the pieces of SentencePiece write a space: U+2581, the lower one eighth block.
+inline constexpr std::string_view kSpaceMark = "\u2581";
 
 // What a piece is; the numbers are GGUF's (`tokenizer.ggml.token_type`).
 enum class TokenType : std::int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };

@@ -16,7 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
 constexpr std::size_t kDeepest = 64;
 
 // "line 3, column 17" of the byte at `at`, counted from 1.
@@ -231,8 +230,6 @@ JsonPlace parse_json(std::string_view text, std::string file) {
   return JsonPlace(std::move(root), value, std::make_shared<std::string>(std::move(file)), "");
 }
 
-JsonPlace read_json(const std::filesystem::path& path) {
-  return parse_json(read_whole_file(path, kLargestFile), path.string());
-}
+JsonPlace read_json(const std::filesystem::path& path) { return parse_json(read_whole_file(path), path.string()); }
 
 }  // namespace regard

@@ -77,8 +77,8 @@ JsonPlace read_json(const std::filesystem::path& path);
 // The same for text in memory; `file` is what errors call it.
 JsonPlace parse_json(std::string_view text, std::string file);
 
-// A whole file, where it is not larger than `most` bytes. Errors: not_found (also for what is no regular file), io,
-// bad_input.
-std::string read_whole_file(const std::filesystem::path& path, std::uint64_t most);
+// A whole file of settings or of a vocabulary, of at most `most` bytes. Errors: not_found (also for what is no regular
+// file), io, bad_input.
+std::string read_whole_file(const std::filesystem::path& path, std::uint64_t most = std::uint64_t{256} << 20);
 
 }  // namespace regard

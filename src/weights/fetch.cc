@@ -18,12 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail_to_write(folder, error.value());
-}
-
 void sweep(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);

@@ -133,11 +133,11 @@ constexpr std::string_view kGemma3[] = {"attention.layer_norm_rms_epsilon", "att
 constexpr std::string_view kExperts[] = {"attention.layer_norm_rms_epsilon", "expert_feed_forward_length"};
 constexpr std::string_view kLayerNorm[] = {"attention.layer_norm_epsilon"};
 constexpr std::string_view kNeoX[] = {"attention.layer_norm_epsilon", "use_parallel_residual"};
-constexpr std::string_view kBert[] = {"attention.layer_norm_epsilon", "pooling_type"};  // pooling is the reader's
+constexpr std::string_view kBertKeys[] = {"attention.layer_norm_epsilon", "pooling_type"};  // pooling is the reader's
 
 // Rotary pairs are (i, i + D/2) but where said; every linear layer may have a bias but where said; a head that is not
 // there is tied.
-constexpr GgufFamily kFamilies[] = {
+constexpr GgufFamily kGgufFamilies[] = {
     {"llama", kRms, llama},
     {"qwen2", kRms, no_change},
     {"qwen3", kRms, qwen3},
@@ -148,14 +148,14 @@ constexpr GgufFamily kFamilies[] = {
     {"gpt2", kLayerNorm, gpt2, NormKind::layer},
     {"gptneox", kNeoX, gptneox, NormKind::layer},
     {"gpt-oss", kExperts, gpt_oss, NormKind::rms, true},
-    {"bert", kBert, bert, NormKind::layer, false, false},
+    {"bert", kBertKeys, bert, NormKind::layer, false, false},
 };
 
 }  // namespace
 
 const GgufFamily& gguf_family(const GgufFile& gguf, std::string_view architecture) {
   std::string known;
-  for (const GgufFamily& family : kFamilies) {
+  for (const GgufFamily& family : kGgufFamilies) {
     if (family.architecture == architecture) return family;
     known += fmt::format("{}{}", known.empty() ? "" : " ", family.architecture);
   }

@@ -8,8 +8,6 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kLargest = 1 << 30;  // of any extent: products of two cannot wrap
-
 bool among(std::span<const std::string_view> list, std::string_view key) {
   return std::find(list.begin(), list.end(), key) != list.end();
 }
@@ -42,7 +40,7 @@ std::optional<std::int64_t> GgufKeys::find_extent(std::string_view key, std::int
   } else {
     value = *gguf_.find_integer(full);
   }
-  if (value < 1 || value > kLargest) bad(key, fmt::format("is {}; it should be 1 or more, and sane", value));
+  if (value < 1 || value > kLargestExtent) bad(key, fmt::format("is {}; it should be 1 or more, and sane", value));
   return value;
 }
 

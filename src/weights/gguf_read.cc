@@ -18,7 +18,7 @@ constexpr std::uint64_t kLongestString = 64u << 20;    // bytes; a chat template
 constexpr std::uint64_t kLongestArray = 1u << 30;      // elements
 constexpr std::uint64_t kLargestAlignment = 1u << 20;  // bytes
 constexpr std::size_t kLongestTensorName = 63;         // bytes, as in ggml
-constexpr std::uint32_t kMostAxes = 4;
+constexpr std::uint32_t kMostGgufAxes = 4;
 constexpr std::uint64_t kSmallestEntry = 8 + 1 + 4 + 1;       // key length, key, type, value
 constexpr std::uint64_t kSmallestTensor = 8 + 1 + 4 + 4 + 8;  // name length, name, axes, type, offset
 
@@ -217,7 +217,8 @@ void Reader::tensor(GgufFile& gguf, std::uint64_t& data_bytes) {
 
   GgufTensor tensor;
   const std::uint32_t axes = number<std::uint32_t>("a tensor's axes");
-  if (axes > kMostAxes) fail("the tensor {} has {} axes; the most allowed is {}", in_quotes(name), axes, kMostAxes);
+  if (axes > kMostGgufAxes)
+    fail("the tensor {} has {} axes; the most allowed is {}", in_quotes(name), axes, kMostGgufAxes);
   std::uint64_t elements = 1;
   for (std::uint32_t axis = 0; axis < axes; ++axis) {
     const std::uint64_t extent = number<std::uint64_t>("a tensor's shape");

@@ -81,7 +81,6 @@ std::string bytes_of(const GgufFile& gguf, std::string_view key) {
 // BERT's, which GGUF writes another way round: "\u2581the" begins a word and "ing" goes on, where the vocabulary has
 // "the" and "##ing". The file does not say whether texts are lowered: they are where no piece has a capital letter.
 void read_bert(TokenizerSpec& spec) {
-  constexpr std::string_view kBlock = "\u2581";
   using Step = NormalizerStep::Kind;
   Stages& stages = spec.stages.emplace();
   bool capitals = false;
@@ -90,8 +89,8 @@ void read_bert(TokenizerSpec& spec) {
     const TokenType type = spec.types.empty() ? TokenType::normal : spec.types[id];
     if (type == TokenType::control || type == TokenType::unknown || type == TokenType::user_defined) continue;
     capitals |= std::any_of(piece.begin(), piece.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-    if (piece.starts_with(kBlock))
-      piece.erase(0, kBlock.size());
+    if (piece.starts_with(kSpaceMark))
+      piece.erase(0, kSpaceMark.size());
     else if (!piece.empty())
       piece.insert(0, "##");
   }

@@ -187,7 +187,7 @@ constexpr HfFamily kMarianEncoderFamily = {.model_type = "marian",
                                            .prefix = "model.encoder.",
                                            .names = kMarian,
                                            .twins = kMarianEncoderTwins};
-constexpr HfFamily kFamilies[] = {
+constexpr HfFamily kEncoderDecoderFamilies[] = {
     {.model_type = "t5",
      .configure = t5_decoder,
      .prefix = "decoder.",
@@ -208,6 +208,6 @@ constexpr HfFamily kFamilies[] = {
 
 }  // namespace
 
-std::span<const HfFamily> hf_encoder_decoder_families() { return kFamilies; }
+std::span<const HfFamily> hf_encoder_decoder_families() { return kEncoderDecoderFamilies; }
 
 }  // namespace regard

@@ -85,7 +85,7 @@ ModelConfig modernbert(HfKeys& keys) {
   return c;
 }
 
-constexpr HfName kBert[] = {
+constexpr HfName kBertNames[] = {
     {"token_embd", "embeddings.word_embeddings"},
     {"position_embd", "embeddings.position_embeddings"},
     {"token_types", "embeddings.token_type_embeddings"},
@@ -158,17 +158,17 @@ constexpr HfFamily roberta_family(std::string_view model_type) {
           .configure = roberta,
           .prefix = "roberta.",
           .names = kRoberta,
-          .shared = kBert,
+          .shared = kBertNames,
           .head = "lm_head.dense.weight",
           .twins = kRobertaTwins,
           .ignored = kOtherTasks};
 }
 
-constexpr HfFamily kFamilies[] = {
+constexpr HfFamily kEncoderFamilies[] = {
     {.model_type = "bert",
      .configure = bert,
      .prefix = "bert.",
-     .names = kBert,
+     .names = kBertNames,
      .head = "cls.predictions.transform.dense.weight",
      .twins = kBertTwins,
      .ignored = kOtherTasks},
@@ -188,6 +188,6 @@ constexpr HfFamily kFamilies[] = {
 
 }  // namespace
 
-std::span<const HfFamily> hf_encoder_families() { return kFamilies; }
+std::span<const HfFamily> hf_encoder_families() { return kEncoderFamilies; }
 
 }  // namespace regard

@@ -169,7 +169,7 @@ constexpr HfName kOpt[] = {
     {"ffn_down", "layers.{l}.fc2"},
 };
 
-constexpr HfFamily kFamilies[] = {
+constexpr HfFamily kGptFamilies[] = {
     {"gpt2", gpt2, "transformer.", kGpt2},
     {"gpt_neox", gpt_neox, "gpt_neox.", kGptNeoX},
     {"gpt_neo", gpt_neo, "transformer.", kGptNeo},
@@ -178,6 +178,6 @@ constexpr HfFamily kFamilies[] = {
 
 }  // namespace
 
-std::span<const HfFamily> hf_gpt_families() { return kFamilies; }
+std::span<const HfFamily> hf_gpt_families() { return kGptFamilies; }
 
 }  // namespace regard

@@ -12,8 +12,6 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kLargest = 1 << 30;  // of any extent: products of two cannot wrap
-
 // What changes no number of a forward pass: training, generation, bookkeeping (transformers, PretrainedConfig and the
 // configurations of the families). Dropouts are told by their names.
 constexpr std::string_view kHarmless[] = {
@@ -130,7 +128,8 @@ std::optional<std::int64_t> HfKeys::find_extent(std::initializer_list<std::strin
     const std::optional<JsonPlace> value = find(name);
     if (!value || extent) continue;
     extent = value->integer();
-    if (*extent < 1 || *extent > kLargest) bad(name, fmt::format("is {}; it should be 1 or more, and sane", *extent));
+    if (*extent < 1 || *extent > kLargestExtent)
+      bad(name, fmt::format("is {}; it should be 1 or more, and sane", *extent));
   }
   return extent;
 }

@@ -265,7 +265,7 @@ constexpr HfName kGptOss[] = {
 
 constexpr std::string_view kMask[] = {"attention.mask"};
 
-constexpr HfFamily kFamilies[] = {
+constexpr HfFamily kLlamaFamilies[] = {
     {"llama", llama, "model.", kLlama},
     {"mistral", mistral, "model.", kLlama},
     {"qwen2", qwen2, "model.", kLlama},
@@ -296,6 +296,6 @@ constexpr HfFamily kFamilies[] = {
 
 }  // namespace
 
-std::span<const HfFamily> hf_llama_families() { return kFamilies; }
+std::span<const HfFamily> hf_llama_families() { return kLlamaFamilies; }
 
 }  // namespace regard

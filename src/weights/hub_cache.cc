@@ -19,14 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kVariable = "HF_HOME";
-
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail_to_write(folder, error.value(), kVariable);
-}
-
 bool is_file(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);  // through links
@@ -62,12 +54,12 @@ HubCache::HubCache(fs::path cache, const std::string& repository) {
 
 void HubCache::make_folders() const {
   for (const fs::path& folder : {folder_ / "blobs", folder_ / "refs", folder_ / "snapshots", locks_})
-    make_folder(folder);
+    make_folder(folder, kHubVariable);
 }
 
 void HubCache::link(const std::string& commit, const std::string& name, const std::string& sum) const {
   const fs::path place = snapshot(commit) / name, target = fs::relative(blob(sum), place.parent_path());
-  make_folder(place.parent_path());
+  make_folder(place.parent_path(), kHubVariable);
   std::error_code error;
   if (fs::read_symlink(place, error) == target && !error) return;
   fs::remove(place, error);
@@ -75,18 +67,18 @@ void HubCache::link(const std::string& commit, const std::string& name, const st
   if (error == std::errc::operation_not_permitted || error == std::errc::operation_not_supported ||
       error == std::errc::function_not_supported)
     fs::rename(blob(sum), place, error);
-  if (error) fail_to_write(place, error.value(), kVariable);
+  if (error) fail_to_write(place, error.value(), kHubVariable);
 }
 
 void HubCache::write_ref(const std::string& revision, const std::string& commit) const {
   const fs::path ref = folder_ / "refs" / revision, next = ref.string() + ".new";
-  make_folder(ref.parent_path());
-  NewFile file(next, kVariable);
+  make_folder(ref.parent_path(), kHubVariable);
+  NewFile file(next, kHubVariable);
   file.write(commit.data(), commit.size());
   file.finish();
   std::error_code error;
   fs::rename(next, ref, error);
-  if (error) fail_to_write(ref, error.value(), kVariable);
+  if (error) fail_to_write(ref, error.value(), kHubVariable);
 }
 
 std::optional<std::string> HubCache::commit_of(const std::string& revision) const {

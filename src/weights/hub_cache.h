@@ -11,11 +11,15 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weights/hub_name.h"
 
 namespace regard {
+
+// Of the environment: names another folder to keep them in.
+inline constexpr std::string_view kHubVariable = "HF_HOME";
 
 class HubCache {
  public:

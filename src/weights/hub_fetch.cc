@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kVariable = "HF_HOME";
-
 std::int64_t size_of(const fs::path& path) {  // -1: not there
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(path, error);
@@ -106,7 +104,7 @@ class HubFetch {
   }
 
   void fetch_file(const HubFile& file) {
-    const FileLock lock(cache_.lock(file.sum), kVariable, [&] {
+    const FileLock lock(cache_.lock(file.sum), kHubVariable, [&] {
       doing_ = "waiting for another program that fetches " + name_.repository;
       tell();
     });
@@ -129,7 +127,7 @@ class HubFetch {
     for (const bool resumed = size_of(partial) > 0; const bool last : {!resumed, true}) {
       doing_ = "fetching " + name_.repository;
       {
-        PartialFile out(partial, kVariable);
+        PartialFile out(partial, kHubVariable);
         client_.download(path, subject, file.bytes, out, [&](std::int64_t size) {
           done_ = before + size;
           tell();
@@ -145,7 +143,7 @@ class HubFetch {
     }
     std::error_code error;
     fs::rename(partial, cache_.blob(file.sum), error);
-    if (error) fail_to_write(cache_.blob(file.sum), error.value(), kVariable);
+    if (error) fail_to_write(cache_.blob(file.sum), error.value(), kHubVariable);
     sync_folder(cache_.blob(file.sum).parent_path());
   }
 

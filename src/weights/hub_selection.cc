@@ -10,13 +10,11 @@
 
 #include "tensor/error.h"
 #include "weights/catalogue.h"
+#include "weights/safetensors_index.h"
 
 namespace regard {
 
 namespace {
-
-constexpr const char* kSingle = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
   return std::find(list.begin(), list.end(), text) != list.end();
@@ -104,7 +102,7 @@ HubSelection select_files(const HubListing& listing, const HubName& name) {
     if (is_terms(file.name) && file.name.find('/') == file.name.npos) selection.files.push_back(file);
   }
   std::erase_if(ggufs, [&](const std::string& file) { return listing.find(file) == nullptr; });
-  const HubFile *single = listing.find(kSingle), *index = listing.find(kIndex);
+  const HubFile *single = listing.find(kSafetensorsFile), *index = listing.find(kSafetensorsIndexFile);
   if (!name.file.empty()) {
     if (listing.find(name.file) == nullptr)
       throw Error(ErrorCode::not_found, fmt::format("{} has no file {}", name.repository, name.file),

@@ -30,6 +30,9 @@ struct Mixture {
 // Whether the linear layers of a kind have a bias: must, must not, or as the file has it.
 enum class Bias { maybe, yes, no };
 
+// Of any extent: products of two cannot wrap.
+inline constexpr std::int64_t kLargestExtent = 1 << 30;
+
 struct ModelConfig {
   std::string family;                                  // "llama", "gemma3"...: the GGUF architecture or the model_type
   std::string name;                                    // what the file calls itself; may be empty

@@ -90,6 +90,12 @@ void NewFile::finish() {
   }
 }
 
+void make_folder(const std::filesystem::path& folder, std::string_view variable) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail_to_write(folder, error.value(), variable);
+}
+
 void sync_folder(const std::filesystem::path& folder) {
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0) fail_to_write(folder, errno);

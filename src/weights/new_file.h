@@ -30,6 +30,9 @@ class NewFile {
 void write_all(int file, const std::filesystem::path& path, const void* data, std::size_t bytes,
                std::string_view variable);
 
+// With all that it lies in, where it is not there yet.
+void make_folder(const std::filesystem::path& folder, std::string_view variable = "REGARD_HOME");
+
 // Makes renames and new names inside `folder` last.
 void sync_folder(const std::filesystem::path& folder);
 

@@ -16,9 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSingle = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
-
 void add_file(const fs::path& path, SafetensorsFiles& files) {
   auto mapping = std::make_shared<MappedFile>(path);
   SafetensorsHeader header = read_safetensors_header(*mapping);
@@ -83,7 +80,8 @@ void add_indexed(const fs::path& index_path, SafetensorsFiles& files) {
                             folder.string(), in_quotes(*std::min_element(pickled.begin(), pickled.end()))),
                 "convert it to safetensors where you trust it (transformers: save_pretrained), or take a revision "
                 "that has model.safetensors");
-  throw Error(ErrorCode::not_found, fmt::format("{}: there is neither {} nor {}", folder.string(), kSingle, kIndex),
+  throw Error(ErrorCode::not_found,
+              fmt::format("{}: there is neither {} nor {}", folder.string(), kSafetensorsFile, kSafetensorsIndexFile),
               "name a folder of a model, or the .safetensors file itself");
 }
 
@@ -94,10 +92,10 @@ SafetensorsFiles read_safetensors(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     path.extension() == ".json" ? add_indexed(path, files) : add_file(path, files);
-  } else if (fs::exists(path / kSingle, error)) {
-    add_file(path / kSingle, files);
-  } else if (fs::exists(path / kIndex, error)) {
-    add_indexed(path / kIndex, files);
+  } else if (fs::exists(path / kSafetensorsFile, error)) {
+    add_file(path / kSafetensorsFile, files);
+  } else if (fs::exists(path / kSafetensorsIndexFile, error)) {
+    add_indexed(path / kSafetensorsIndexFile, files);
   } else {
     nothing_in(path);
   }

@@ -7,6 +7,10 @@
 
 namespace regard {
 
+// What a folder holds its tensors in: the one, or parts that the other lists.
+inline constexpr const char* kSafetensorsFile = "model.safetensors";
+inline constexpr const char* kSafetensorsIndexFile = "model.safetensors.index.json";
+
 struct SafetensorsIndex {
   std::map<std::string, std::string, std::less<>> file_of;  // tensor name -> name of a file in the same folder
 };

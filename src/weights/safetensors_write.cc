@@ -12,7 +12,7 @@ namespace regard {
 
 namespace {
 
-constexpr std::size_t kAlignment = 8;
+constexpr std::size_t kHeaderAlignment = 8;
 
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
@@ -34,7 +34,7 @@ SafetensorsWriter::SafetensorsWriter(std::vector<OutgoingTensor> tensors,
     data_bytes_ += tensor.bytes;
   }
   json = "{" + json + "}";
-  json.resize((json.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  json.resize((json.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
   const std::uint64_t length = json.size();
   header_.resize(8);
   std::memcpy(header_.data(), &length, 8);

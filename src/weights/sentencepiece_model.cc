@@ -9,9 +9,6 @@
 namespace regard {
 namespace {
 
-constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
-constexpr std::string_view kBlock = "\u2581";
-
 // The fields that matter, with the defaults of sentencepiece_model.proto.
 struct Options {
   std::uint64_t model_type = 1;  // 1 Unigram, 2 BPE, 3 words, 4 characters
@@ -96,18 +93,18 @@ Stages sentencepiece_stages(const SentencePieceOptions& options) {
   if (options.dummy_prefix) steps.push_back({.kind = Kind::prepend, .content = " "});
   // The BPE model writes spaces as spaces, the Unigram model as its pieces do.
   if (options.bpe)
-    steps.push_back({.kind = Kind::replace, .pattern = std::string(kBlock), .content = " "});
+    steps.push_back({.kind = Kind::replace, .pattern = std::string(kSpaceMark), .content = " "});
   else
-    steps.push_back({.kind = Kind::replace, .pattern = " ", .content = std::string(kBlock)});
+    steps.push_back({.kind = Kind::replace, .pattern = " ", .content = std::string(kSpaceMark)});
   stages.byte_fallback = options.byte_fallback;
   stages.fuse_unknown = true;
-  stages.spelling.space = kBlock;
+  stages.spelling.space = kSpaceMark;
   return stages;
 }
 
 TokenizerSpec tokenizer_from_sentencepiece(const std::filesystem::path& path) {
   const std::string file = path.string();
-  const std::string bytes = read_whole_file(path, kLargestFile);
+  const std::string bytes = read_whole_file(path);
   TokenizerSpec spec;
   Options options;
   for (ProtoReader model(bytes, file); model.next();) {

@@ -11,8 +11,6 @@
 namespace regard {
 namespace {
 
-constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
-
 // `visit(line, number)` for each line, without its end.
 template <class Visit>
 void each_line(std::string_view text, const Visit& visit) {
@@ -42,7 +40,7 @@ TokenizerSpec tokenizer_from_merges(const std::filesystem::path& vocabulary, con
   spec.kind = TokenizerSpec::Kind::byte_level_bpe;
   PieceList pieces = pieces_from(vocabulary);
   const std::string file = merges.string();
-  each_line(read_whole_file(merges, kLargestFile), [&](std::string_view line, std::size_t number) {
+  each_line(read_whole_file(merges), [&](std::string_view line, std::size_t number) {
     if (line.empty() || (number == 1 && line.starts_with("#version"))) return;
     const auto fail = [&](std::string why) {
       throw Error(ErrorCode::bad_input, fmt::format("{}: line {} {}: {}", file, number, in_quotes(line), why));
@@ -75,7 +73,7 @@ TokenizerSpec tokenizer_from_merges(const std::filesystem::path& vocabulary, con
 TokenizerSpec tokenizer_from_word_list(const std::filesystem::path& vocabulary, const WordPieceOptions& options) {
   TokenizerSpec spec;
   spec.kind = TokenizerSpec::Kind::wordpiece;
-  each_line(read_whole_file(vocabulary, kLargestFile), [&](std::string_view line, std::size_t) {
+  each_line(read_whole_file(vocabulary), [&](std::string_view line, std::size_t) {
     while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
     spec.pieces.emplace_back(line);
   });

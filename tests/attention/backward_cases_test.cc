@@ -9,8 +9,6 @@
 namespace regard::test {
 namespace {
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
 template <typename T, int Rank>
 bool all_finite(const Tensor<T, Rank>& tensor) {
   return std::all_of(tensor.data(), tensor.data() + tensor.size(), [](float x) { return std::isfinite(x); });

@@ -16,7 +16,7 @@ TEST(BackwardRandom, AgreesWithTheReferenceToTheSameBitsOnEveryForm) {
       SCOPED_TRACE("seed " + std::to_string(++seed));
       const Drawn drawn = draw(channels, value_channels, seed);
       gradients_on_every_form(*drawn.made, incoming(drawn.made->problem, seed));
-      if (testing::Test::HasFailure()) return;
+      if (::testing::Test::HasFailure()) return;
     }
   }
 }

@@ -8,8 +8,6 @@
 namespace regard::test {
 namespace {
 
-const float kNaN = std::nanf("");
-
 // Every form is NaN where the reference is, and only there.
 void expect_nan_as_reference(const Problem& problem) {
   const std::vector<Outcome> outcomes = outcomes_of(problem);

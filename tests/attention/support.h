@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -25,6 +26,7 @@
 namespace regard::test {
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // How the key and value rows of a sequence lie in memory.
 enum class Layout { in_place, heads_outside, paged, pointer_per_row, strided, reversed };

@@ -22,7 +22,7 @@ using testing::expect_error;
 using testing::read_file;
 using testing::write_file;
 
-constexpr std::int64_t kWhatIfs = 100, kEdits = 2, kResults = 5;
+constexpr std::int64_t kJournalled = 100, kEdits = 2, kResults = 5;
 constexpr std::size_t kRecord = 8 + 8 + 3 * 8 * kEdits + 8;  // index, value, receipts, check
 const std::string kFingerprint = "0123456789abcdef";
 
@@ -51,14 +51,14 @@ class JournalTest : public ::testing::Test {
  protected:
   JournalTest() : path_(folder_ / "s.json.partial") {}
 
-  SweepJournal open(const std::string& fingerprint = kFingerprint, std::int64_t what_ifs = kWhatIfs) {
+  SweepJournal open(const std::string& fingerprint = kFingerprint, std::int64_t what_ifs = kJournalled) {
     return {path_, fingerprint, what_ifs, kEdits};
   }
   // The bytes of a journal of n results.
   std::string written(std::int64_t n) {
     std::filesystem::remove(path_);
     {
-      SweepJournal journal(path_, kFingerprint, kWhatIfs, kEdits);
+      SweepJournal journal(path_, kFingerprint, kJournalled, kEdits);
       for (std::int64_t i = 0; i < n; ++i) journal.add(result(i));
       journal.flush();
     }

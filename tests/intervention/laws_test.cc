@@ -20,7 +20,7 @@ namespace {
 
 using testing::same_bits;
 
-constexpr std::int64_t kTokens = 12;
+constexpr std::int64_t kFewTokens = 12;
 
 class Intervention : public ::testing::Test {
  protected:
@@ -29,13 +29,13 @@ class Intervention : public ::testing::Test {
       : file_({.layers = 3, .heads = 6, .kv_heads = 2, .head_dim = 24, .width = 64, .tied = false}),
         model_(Model::load(file_.path())),
         c_(model_.config()),
-        ids_(testing::some_ids(kTokens, c_.vocabulary)),
-        other_(testing::some_ids(kTokens, c_.vocabulary, 2)),
+        ids_(testing::some_ids(kFewTokens, c_.vocabulary)),
+        other_(testing::some_ids(kFewTokens, c_.vocabulary, 2)),
         clean_(model_, ids_, {Site::rot_q, Site::rot_k, Site::v, Site::z, Site::attn_out, Site::result}),
         from_(model_, other_, {Site::rot_q, Site::rot_k, Site::v}) {}
 
   std::vector<Cells> cells(std::vector<std::string> edits) {
-    const Runs runs = {{kClean, {kTokens, &clean_}}, {"other", {kTokens, &from_}}};
+    const Runs runs = {{kClean, {kFewTokens, &clean_}}, {"other", {kFewTokens, &from_}}};
     std::vector<Cells> cells;
     for (const std::string& edit : edits) cells.push_back(resolve(parse_edit(edit), c_, runs));
     return cells;
@@ -56,7 +56,7 @@ class Intervention : public ::testing::Test {
     }
     void at(Site site, std::int64_t, std::span<const Row> rows, View<float, 3> value) override {
       Tensor<float, 3>& kept = site == Site::z ? seen_.z : seen_.attn_out;
-      if (kept.size() == 0) kept = Tensor<float, 3>({kTokens, value.shape[1], value.shape[2]});
+      if (kept.size() == 0) kept = Tensor<float, 3>({kFewTokens, value.shape[1], value.shape[2]});
       for (std::size_t r = 0; r < rows.size(); ++r)
         std::copy_n(value[r].data, value.shape[1] * value.shape[2], &kept(rows[r].position, 0, 0));
     }
@@ -68,7 +68,7 @@ class Intervention : public ::testing::Test {
   Seen run(const std::vector<Cells>& cells, std::int64_t look_at = 0, std::int64_t chunk = 512) {
     Seen seen;
     ReadingRequest request;
-    for (std::int64_t row = 0; row < kTokens; ++row) request.rows.push_back(row);
+    for (std::int64_t row = 0; row < kFewTokens; ++row) request.rows.push_back(row);
     request.statistics = {Statistic::weights};
     EditTap edit(c_, {std::span<const Cells>(cells)});
     Look look(seen, look_at);
@@ -94,11 +94,11 @@ class Intervention : public ::testing::Test {
 TEST_F(Intervention, ABlockedEdgeRenormalisesItsRow) {
   const Seen clean = run({}), edited = run(cells({"block edge layer=0 row=9 key=2,5"}));
   for (std::int64_t h = 0; h < c_.heads; ++h) {
-    for (std::int64_t row = 0; row < kTokens; ++row) {
+    for (std::int64_t row = 0; row < kFewTokens; ++row) {
       const float* p = &clean.weights(0, h, row, 0);
       const float* q = &edited.weights(0, h, row, 0);
       const double left = row == 9 ? 1.0 - p[2] - p[5] : 1.0;
-      for (std::int64_t s = 0; s < kTokens; ++s) {
+      for (std::int64_t s = 0; s < kFewTokens; ++s) {
         const double expected = row == 9 && (s == 2 || s == 5) ? 0.0 : p[s] / left;
         EXPECT_NEAR(q[s], expected, 0x1p-22 * (1 / left)) << row << ' ' << s;
       }
@@ -111,7 +111,7 @@ TEST_F(Intervention, ABlockedEdgeRenormalisesItsRow) {
 TEST_F(Intervention, AScaledEdgeTakesItsShareOfTheOdds) {
   const Seen clean = run({}), edited = run(cells({"scale edge by=3 layer=0 head=1 row=9 key=2"}));
   const float* p = &clean.weights(0, 1, 9, 0);
-  for (std::int64_t s = 0; s < kTokens; ++s) {
+  for (std::int64_t s = 0; s < kFewTokens; ++s) {
     const double expected = p[s] * (s == 2 ? 3.0 : 1.0) / (1 + 2.0 * p[2]);
     EXPECT_NEAR(edited.weights(0, 1, 9, s), expected, 0x1p-21);
   }
@@ -123,9 +123,9 @@ TEST_F(Intervention, PatternsAreWhatTheirNamesSay) {
   const Seen permuted = run(cells({"permute pattern seed=5 layer=0 head=4"}));
   const Seen patched = run(cells({"patch pattern from=other layer=0 head=3"}));
   const Seen frozen = run(cells({"freeze pattern layer=1:3", "patch v from=other layer=0"}));
-  for (std::int64_t row = 0; row < kTokens; ++row) {
+  for (std::int64_t row = 0; row < kFewTokens; ++row) {
     std::vector<float> before, after;
-    for (std::int64_t s = 0; s < kTokens; ++s) {
+    for (std::int64_t s = 0; s < kFewTokens; ++s) {
       EXPECT_EQ(uniform.weights(1, 2, row, s), s > row ? 0.0f : 1.0f / static_cast<float>(row + 1));
       before.push_back(clean.weights(0, 4, row, s));
       after.push_back(permuted.weights(0, 4, row, s));
@@ -135,22 +135,22 @@ TEST_F(Intervention, PatternsAreWhatTheirNamesSay) {
     }
     std::sort(before.begin(), before.end());
     std::sort(after.begin(), after.end());
-    for (std::int64_t s = 0; s < kTokens; ++s)
+    for (std::int64_t s = 0; s < kFewTokens; ++s)
       EXPECT_NEAR(before[s], after[s], 0x1p-23) << row;  // the sum's order differs
   }
   EXPECT_FALSE(same_bits(frozen.resid, clean.resid));
   // The patched head reads as it does in the other run.
   ReadingRequest request;
-  for (std::int64_t row = 0; row < kTokens; ++row) request.rows.push_back(row);
+  for (std::int64_t row = 0; row < kFewTokens; ++row) request.rows.push_back(row);
   request.statistics = {Statistic::weights};
   ReadingTap reading(model_, request, other_);
   State state(c_);
   feed(model_, state, other_, 0, {.tap = &reading, .on_rows = {}});
   const Reading other = reading.finish();
-  for (std::int64_t row = 0; row < kTokens; ++row)
-    for (std::int64_t s = 0; s < kTokens; ++s) EXPECT_EQ(patched.weights(0, 3, row, s), other.weights(0, 3, row, s));
-  EXPECT_EQ(uniform.receipts[0].matched, kTokens);
-  EXPECT_EQ(uniform.receipts[0].changed, kTokens - 1);  // the first row reads only itself
+  for (std::int64_t row = 0; row < kFewTokens; ++row)
+    for (std::int64_t s = 0; s < kFewTokens; ++s) EXPECT_EQ(patched.weights(0, 3, row, s), other.weights(0, 3, row, s));
+  EXPECT_EQ(uniform.receipts[0].matched, kFewTokens);
+  EXPECT_EQ(uniform.receipts[0].changed, kFewTokens - 1);  // the first row reads only itself
 }
 
 // What row 2 of a head gets when position 1's key, value, or both are another run's: worked out in float64 from q, k,
@@ -192,7 +192,7 @@ TEST_F(Intervention, KeysOnlyValuesOnlyAndBothOnThreeTokens) {
 TEST_F(Intervention, ZeroingAHeadTakesItsContribution) {
   const Seen edited = run(cells({"zero z layer=0 head=3"}));
   const auto attn_out = clean_.at(Site::attn_out, 0), result = clean_.at(Site::result, 0);
-  for (std::int64_t t = 0; t < kTokens; ++t)
+  for (std::int64_t t = 0; t < kFewTokens; ++t)
     for (std::int64_t i = 0; i < c_.width; ++i)
       EXPECT_NEAR(edited.attn_out(t, 0, i), attn_out(t, 0, i) - result(t, 3, i),
                   0x1p-20 * (1 + std::fabs(attn_out(t, 0, i))));
@@ -204,7 +204,7 @@ TEST_F(Intervention, OrderOfEditsChangesNothing) {
                                           "mean mlp_out layer=1", "patch pattern from=other layer=2 head=0 row=1:4"};
   // mean of this run's mlp_out
   RunRecord clean(model_, ids_, {Site::mlp_out, Site::rot_q, Site::rot_k});
-  const Runs runs = {{kClean, {kTokens, &clean}}, {"other", {kTokens, &from_}}};
+  const Runs runs = {{kClean, {kFewTokens, &clean}}, {"other", {kFewTokens, &from_}}};
   std::vector<Cells> forwards;
   for (const std::string& edit : edits) forwards.push_back(resolve(parse_edit(edit), c_, runs));
   const std::vector<Cells> backwards(forwards.rbegin(), forwards.rend());
@@ -263,8 +263,8 @@ TEST_F(Intervention, EachKeyValueHeadCanBePatched) {
   for (const char* edit :
        {"patch k from=other kv_head=0", "patch k from=other kv_head=1", "patch v from=other kv_head=1"}) {
     const Seen seen = run(cells({edit}));
-    EXPECT_EQ(seen.receipts[0].matched, c_.layers * kTokens) << edit;
-    EXPECT_EQ(seen.receipts[0].changed, c_.layers * kTokens) << edit;
+    EXPECT_EQ(seen.receipts[0].matched, c_.layers * kFewTokens) << edit;
+    EXPECT_EQ(seen.receipts[0].changed, c_.layers * kFewTokens) << edit;
   }
   EXPECT_THROW(cells({"patch k from=other kv_head=2"}), Error);
 }
@@ -337,8 +337,8 @@ TEST_F(Intervention, APathReachesOnlyItsReceivers) {
   RunRecord record(model_, ids_, {Site::rot_q}, nullptr, &edits);
   Cells receiver = cells({"patch q from=clean layer=2"})[0];
   receiver.from = &record;
-  const Measure measure(model_, {MetricKind::logprob, 3}, clean_.final_resid(), kTokens - 1);
-  EXPECT_EQ(whole_run(model_, ids_, std::span(&receiver, 1), measure, kTokens - 1).result.value - measure.base(), q);
+  const Measure measure(model_, {MetricKind::logprob, 3}, clean_.final_resid(), kFewTokens - 1);
+  EXPECT_EQ(whole_run(model_, ids_, std::span(&receiver, 1), measure, kFewTokens - 1).result.value - measure.base(), q);
 }
 
 // Whatever the sender is, what it changes is sent: keeping the other heads must not undo it.
@@ -379,10 +379,10 @@ TEST_F(Intervention, TheContrastIsMeasuredAtTheSameRow) {
 }
 
 TEST_F(Intervention, ASweepSkipsWhatMatchesNothing) {
-  const Runs runs = {{kClean, {kTokens, nullptr}}};
+  const Runs runs = {{kClean, {kFewTokens, nullptr}}};
   const SweepPlan plan({parse_edit("block edge layer=0 head=0")}, "row,key", c_, runs);
-  EXPECT_EQ(plan.count(), kTokens * kTokens);
-  EXPECT_EQ(std::ssize(plan.matching()), kTokens * (kTokens + 1) / 2);
+  EXPECT_EQ(plan.count(), kFewTokens * kFewTokens);
+  EXPECT_EQ(std::ssize(plan.matching()), kFewTokens * (kFewTokens + 1) / 2);
   const auto refused = [&](const char* edit, const char* each, const char* says) {
     try {
       SweepPlan(std::vector{parse_edit(edit)}, each, c_, runs).matching();

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/reference.h"
+#include "support/special_floats.h"
 #include "support/targets.h"
 #include "tensor/error.h"
 
@@ -16,8 +17,8 @@ using testing::Numbers;
 using testing::same_bits;
 using testing::within_law_1;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+using testing::kInf;
+using testing::kNan;
 constexpr Activation kAll[] = {Activation::silu, Activation::gelu_erf, Activation::gelu_tanh, Activation::relu};
 const char* name(Activation f) {
   const char* names[] = {"silu", "gelu_erf", "gelu_tanh", "relu", "clamped_swiglu"};

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "kernels/activation.h"
+#include "support/special_floats.h"
 #include "support/targets.h"
 
 namespace regard {
@@ -16,8 +17,8 @@ using testing::on_each_target;
 using testing::same_bits;
 using testing::ulps;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+using testing::kInf;
+using testing::kNan;
 
 struct Function {
   const char* name;

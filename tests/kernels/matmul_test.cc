@@ -8,6 +8,7 @@
 #include "kernels/packed.h"
 #include "kernels/reference_matmul.h"
 #include "support/matrices.h"
+#include "support/special_floats.h"
 #include "support/targets.h"
 #include "tensor/buffer.h"
 #include "tensor/error.h"
@@ -23,7 +24,7 @@ using testing::same_bits;
 using testing::StoredMatrix;
 using testing::widened;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+using testing::kNan;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<float> random_rows(std::int64_t rows, std::int64_t cols, std::uint32_t seed = 7) {

@@ -10,6 +10,7 @@
 #include "kernels/activation.h"
 #include "kernels/reference.h"
 #include "support/canonical_sum.h"
+#include "support/special_floats.h"
 #include "support/targets.h"
 
 namespace regard {
@@ -20,8 +21,8 @@ using testing::Numbers;
 using testing::same_bits;
 using testing::within_law_1;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+using testing::kInf;
+using testing::kNan;
 const std::int64_t kSizes[] = {1, 2, 3, 5, 8, 13, 16, 17, 40, 128, 1000, 4096, 4097, 49152};
 
 std::vector<float> softmax_of(const std::vector<float>& x) {

@@ -16,10 +16,10 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kTokens = 40;
+constexpr std::int64_t kMixedTokens = 40;
 
 // Values, block inputs and attention's outputs of one pass, [layer][rows * channels].
-class Parts : public Tap {
+class MixedParts : public Tap {
  public:
   bool wants(Site site, std::int64_t) const override {
     return site == Site::v || site == Site::resid_pre || site == Site::attn_out;
@@ -36,7 +36,7 @@ class Parts : public Tap {
 class Mixing : public ::testing::Test {
  protected:
   Mixing() : file_({.layers = 2, .heads = 6, .kv_heads = 2, .width = 96}), model_(Model::load(file_.path())) {
-    ids_ = testing::some_ids(kTokens, model_.config().vocabulary);
+    ids_ = testing::some_ids(kMixedTokens, model_.config().vocabulary);
   }
   void feed_all(Tap& tap, std::int64_t chunk) const {
     State state(model_.config());
@@ -46,19 +46,19 @@ class Mixing : public ::testing::Test {
     feed(model_, state, ids_, 0, options);
   }
   std::vector<float> ratios(std::int64_t chunk) const {
-    MixingTap tap(model_, kTokens);
+    MixingTap tap(model_, kMixedTokens);
     feed_all(tap, chunk);
     return {tap.ratio().data(), tap.ratio().data() + tap.ratio().size()};
   }
   // The formula as it stands, in T, from the parts.
   template <typename T>
-  std::vector<T> plain(const Parts& parts, const Reading& reading) const {
+  std::vector<T> plain(const MixedParts& parts, const Reading& reading) const {
     const ModelConfig& c = model_.config();
     const std::int64_t H = c.heads, G = c.kv_heads, E = c.value_dim, C = c.width;
     std::vector<T> all;
     std::vector<float> w(H * E);
     for (std::int64_t l = 0; l < c.layers; ++l) {
-      for (std::int64_t i = 0; i < kTokens; ++i) {
+      for (std::int64_t i = 0; i < kMixedTokens; ++i) {
         T mixed = 0, kept = 0;
         for (std::int64_t k = 0; k < C; ++k) {
           dequantize(model_.layers()[l].o.weight, k, 0, H * E, w.data());
@@ -83,11 +83,11 @@ class Mixing : public ::testing::Test {
 };
 
 TEST_F(Mixing, IsTheFormula) {
-  Parts parts;
+  MixedParts parts;
   feed_all(parts, 512);
   ReadingRequest request;
   request.statistics = {Statistic::weights};
-  request.rows.resize(kTokens);
+  request.rows.resize(kMixedTokens);
   std::iota(request.rows.begin(), request.rows.end(), 0);
   ReadingTap tap(model_, request, ids_);
   feed_all(tap, 512);
@@ -96,7 +96,7 @@ TEST_F(Mixing, IsTheFormula) {
   EXPECT_TRUE(testing::within_law_1(ratio, plain<float>(parts, reading), plain<double>(parts, reading)));
   for (std::size_t i = 0; i < ratio.size(); ++i) {
     // The first row reads itself alone: what attention adds is its own, to the last bit.
-    if (i % kTokens == 0) {
+    if (i % kMixedTokens == 0) {
       EXPECT_EQ(ratio[i], 0);
     } else {
       EXPECT_GT(ratio[i], 0);
@@ -112,18 +112,18 @@ TEST_F(Mixing, AReadingHoldsThoseOfItsLayers) {
   ReadingTap tap(model_, request, ids_);
   feed_all(tap, 7);
   const Reading reading = tap.finish();
-  const std::vector<float> expected = ratios(512), values(reading.mixing.data(), reading.mixing.data() + kTokens);
-  EXPECT_EQ(reading.mixing.size(), kTokens);
-  EXPECT_TRUE(testing::same_bits({expected.begin() + kTokens, expected.end()}, values));
+  const std::vector<float> expected = ratios(512), values(reading.mixing.data(), reading.mixing.data() + kMixedTokens);
+  EXPECT_EQ(reading.mixing.size(), kMixedTokens);
+  EXPECT_TRUE(testing::same_bits({expected.begin() + kMixedTokens, expected.end()}, values));
 }
 
 // ||P_ij v_j W_O^h||, and its sums over the rows, from the parts.
 TEST_F(Mixing, NormWeightedWeightsAreTheFormula) {
-  Parts parts;
+  MixedParts parts;
   feed_all(parts, 512);
   ReadingRequest request;
   request.statistics = parse_statistics("weights,norm_weighted,norm_weighted_column_sum");
-  request.rows.resize(kTokens);
+  request.rows.resize(kMixedTokens);
   std::iota(request.rows.begin(), request.rows.end(), 0);
   ReadingTap tap(model_, request, ids_);
   feed_all(tap, 512);
@@ -132,28 +132,28 @@ TEST_F(Mixing, NormWeightedWeightsAreTheFormula) {
     const ModelConfig& c = model_.config();
     const std::int64_t H = c.heads, E = c.value_dim;
     std::pair<std::vector<T>, std::vector<T>> all;
-    all.second.resize(c.layers * H * kTokens);
+    all.second.resize(c.layers * H * kMixedTokens);
     std::vector<float> w(H * E);
     for (std::int64_t l = 0; l < c.layers; ++l) {
-      std::vector<T> norm(H * kTokens);
+      std::vector<T> norm(H * kMixedTokens);
       for (std::int64_t k = 0; k < c.width; ++k) {
         dequantize(model_.layers()[l].o.weight, k, 0, H * E, w.data());
         for (std::int64_t h = 0; h < H; ++h) {
-          for (std::int64_t j = 0; j < kTokens; ++j) {
+          for (std::int64_t j = 0; j < kMixedTokens; ++j) {
             T sum = 0;
             for (std::int64_t e = 0; e < E; ++e)
               sum += static_cast<T>(w[h * E + e]) *
                      static_cast<T>(parts.of.at(Site::v)[l][(j * c.kv_heads + h / (H / c.kv_heads)) * E + e]);
-            norm[h * kTokens + j] += sum * sum;
+            norm[h * kMixedTokens + j] += sum * sum;
           }
         }
       }
       for (std::int64_t h = 0; h < H; ++h) {
-        for (std::int64_t i = 0; i < kTokens; ++i) {
-          for (std::int64_t j = 0; j < kTokens; ++j) {
-            const T value = static_cast<T>(r.weights(l, h, i, j)) * std::sqrt(norm[h * kTokens + j]);
+        for (std::int64_t i = 0; i < kMixedTokens; ++i) {
+          for (std::int64_t j = 0; j < kMixedTokens; ++j) {
+            const T value = static_cast<T>(r.weights(l, h, i, j)) * std::sqrt(norm[h * kMixedTokens + j]);
             all.first.push_back(value);
-            all.second[(l * H + h) * kTokens + j] += value;
+            all.second[(l * H + h) * kMixedTokens + j] += value;
           }
         }
       }
@@ -170,11 +170,11 @@ TEST_F(Mixing, NormWeightedWeightsAreTheFormula) {
 
 // c = max(|y|_1 - |y - t|_1, 0) of each part of y, from the parts.
 TEST_F(Mixing, FlowIsTheFormula) {
-  Parts parts;
+  MixedParts parts;
   feed_all(parts, 512);
   ReadingRequest request;
   request.statistics = parse_statistics("weights,flow");
-  request.rows = {kTokens - 1, 20, 0};
+  request.rows = {kMixedTokens - 1, 20, 0};
   State state(model_.config());
   ReadingTap tap(model_, request, ids_);
   FeedOptions options;
@@ -190,7 +190,7 @@ TEST_F(Mixing, FlowIsTheFormula) {
     for (std::int64_t l = 0; l < c.layers; ++l) {
       for (std::size_t row = 0; row < r.request.rows.size(); ++row) {
         const std::int64_t i = r.request.rows[row];
-        std::vector<T> near(kTokens + 1);  // the residual last
+        std::vector<T> near(kMixedTokens + 1);  // the residual last
         for (std::int64_t k = 0; k < C; ++k) {
           dequantize(model_.layers()[l].o.weight, k, 0, H * E, w.data());
           const T x = parts.of.at(Site::resid_pre)[l][i * C + k];
@@ -203,7 +203,7 @@ TEST_F(Mixing, FlowIsTheFormula) {
                         static_cast<T>(parts.of.at(Site::v)[l][(j * c.kv_heads + h / (H / c.kv_heads)) * E + e]);
             near[j] += std::fabs(y) - std::fabs(y - part);
           }
-          near[kTokens] += std::fabs(y) - std::fabs(y - x);
+          near[kMixedTokens] += std::fabs(y) - std::fabs(y - x);
         }
         T sum = 0;
         for (T& value : near) sum += value = std::max(value, T(0));
@@ -216,11 +216,11 @@ TEST_F(Mixing, FlowIsTheFormula) {
   for (std::int64_t l = 0; l < 2; ++l) {
     for (std::int64_t row = 0; row < 3; ++row) {
       double sum = 0;
-      for (std::int64_t s = 0; s <= kTokens; ++s) {
-        flow.push_back(s < kTokens ? r.flow.positions(l, row, s) : r.flow.residual(l, row));
+      for (std::int64_t s = 0; s <= kMixedTokens; ++s) {
+        flow.push_back(s < kMixedTokens ? r.flow.positions(l, row, s) : r.flow.residual(l, row));
         sum += flow.back();
       }
-      EXPECT_NEAR(sum, 1, (kTokens + 1) * 0x1p-25);
+      EXPECT_NEAR(sum, 1, (kMixedTokens + 1) * 0x1p-25);
     }
   }
   EXPECT_TRUE(testing::within_law_1(flow, shares(0.0f), shares(0.0)));

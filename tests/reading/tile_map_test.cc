@@ -15,14 +15,14 @@
 namespace regard {
 namespace {
 
-constexpr std::int64_t kTokens = 600;  // more than a chunk of rows
+constexpr std::int64_t kMappedTokens = 600;  // more than a chunk of rows
 
 class Map : public ::testing::Test {
  protected:
   Map()
       : file_({.layers = 3, .heads = 6, .kv_heads = 2, .width = 96, .context = 1024}),
         model_(Model::load(file_.path())) {
-    ids_ = testing::some_ids(kTokens, model_.config().vocabulary);
+    ids_ = testing::some_ids(kMappedTokens, model_.config().vocabulary);
   }
   // Every weight of a head.
   Reading weights(std::int64_t layer, std::int64_t head) const {
@@ -30,9 +30,9 @@ class Map : public ::testing::Test {
     request.statistics = {Statistic::weights};
     request.layers = {layer};
     request.heads = {head};
-    request.rows.resize(kTokens);
+    request.rows.resize(kMappedTokens);
     std::iota(request.rows.begin(), request.rows.end(), 0);
-    State state(model_.config(), 1, kTokens);
+    State state(model_.config(), 1, kMappedTokens);
     ReadingTap tap(model_, request, ids_);
     FeedOptions options;
     options.tap = &tap;
@@ -47,7 +47,8 @@ class Map : public ::testing::Test {
 
 TEST_F(Map, CellsAreThePooledWeights) {
   const Reading r = weights(1, 4);
-  for (const Rectangle& rectangle : {Rectangle{0, kTokens, 0, kTokens}, {530, 597, 100, 391}, {300, 301, 0, 7}}) {
+  for (const Rectangle& rectangle :
+       {Rectangle{0, kMappedTokens, 0, kMappedTokens}, {530, 597, 100, 391}, {300, 301, 0, 7}}) {
     for (const Pooling pooling : {Pooling::max, Pooling::sum, Pooling::mean}) {
       const TileMap map = read_map(model_, ids_, {1, 4, rectangle, 13, 29, pooling});
       SCOPED_TRACE(std::string(name(pooling)));
@@ -95,12 +96,12 @@ TEST_F(Map, SameBitsOnThreadsAndTargets) {
 }
 
 TEST_F(Map, RefusesWhatIsNotThere) {
-  const Rectangle all{0, kTokens, 0, kTokens};
+  const Rectangle all{0, kMappedTokens, 0, kMappedTokens};
   for (const MapRequest& request : std::vector<MapRequest>{{3, 0, all},
                                                            {0, 6, all},
                                                            {-1, 0, all},
-                                                           {0, 0, {0, kTokens + 1, 0, 1}},
-                                                           {0, 0, {0, 1, 0, kTokens + 1}},
+                                                           {0, 0, {0, kMappedTokens + 1, 0, 1}},
+                                                           {0, 0, {0, 1, 0, kMappedTokens + 1}},
                                                            {0, 0, {5, 5, 0, 1}},
                                                            {0, 0, {-1, 5, 0, 1}},
                                                            {0, 0, all, 0, 5}})

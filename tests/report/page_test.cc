@@ -87,7 +87,7 @@ TEST(Fit, CutsWhatIsTooWide) {
   }
 }
 
-Page sample() {
+Page sample_page() {
   Page page{.title = "a <b> & \"c\"", .lines = {}};
   Line& line = page.add_line("<&>\"' 漢", {.bold = true});
   line.push_back(piece("hot", {.heat = 1}, "note \"1\" <2>"));
@@ -120,7 +120,7 @@ void expect_well_formed(const std::string& text) {
 
 TEST(Svg, IsWellFormedAndHoldsThePage) {
   Output out = Output::to_memory();
-  write_svg(out, sample());
+  write_svg(out, sample_page());
   out.finish();
   expect_well_formed(out.text());
   EXPECT_NE(out.text().find("&lt;&amp;&gt;&quot;&#39; 漢"), std::string::npos);
@@ -132,7 +132,7 @@ TEST(Svg, IsWellFormedAndHoldsThePage) {
 
 TEST(Html, IsWellFormedAndHoldsThePage) {
   Output out = Output::to_memory();
-  write_html(out, sample());
+  write_html(out, sample_page());
   out.finish();
   expect_well_formed(out.text());
   EXPECT_NE(out.text().find("&lt;&amp;&gt;&quot;&#39; 漢"), std::string::npos);

@@ -9,6 +9,7 @@
 #include "report/read_result.h"
 #include "report/row_summary.h"
 #include "support/errors.h"
+#include "support/plain_page.h"
 
 namespace regard {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // "When Mary gave it 漢", read by heads 0 and 2 of layers 3 and 10; the row is the last, the sink the first.
-ReadResult sample() {
+ReadResult sample_reading() {
   ReadResult result;
   result.model = {.name = "tiny", .family = "llama", .config = ModelConfig{}};
   result.model.config->layers = 12;
@@ -48,14 +49,8 @@ ReadResult sample() {
   return result;
 }
 
-std::string plain(const Page& page) {
-  std::string text;
-  for (const Line& line : page.lines) text += terminal_text(line, Colours::none) + '\n';
-  return text;
-}
-
 TEST(RowSummary, SharesAreWithoutTheSink) {
-  const ReadResult result = sample();
+  const ReadResult result = sample_reading();
   const View<const float, 4> weights = result.reading.weights.view();
   const View<const float, 3> row(weights.data, {2, 2, 6});
   const RowSummary summary = summarise_row(row, 0);
@@ -84,7 +79,8 @@ TEST(RowSummary, ARowThatReadsNothing) {
 }
 
 TEST(ReadPage, SaysWhatWasRead) {
-  const std::string text = plain(read_page(sample(), {.width = 80, .coloured = false, .statistics = true}));
+  const std::string text =
+      testing::plain(read_page(sample_reading(), {.width = 80, .coloured = false, .statistics = true}));
   for (const char* part : {"next token", "\" Mary\"   92.0 %", "When Mary gave it 漢", "sink  0 \"When\" took 52.5 %",
                            "layer 10 head 0: \"\\xBC\\xA2\" (漢) <- \" Mary\" 0.83", "layer 3 head 2: ", "entropy",
                            "10.0 1.25", "only: column_sum"})
@@ -94,50 +90,50 @@ TEST(ReadPage, SaysWhatWasRead) {
 }
 
 TEST(ReadPage, SaysWhereATokenStandsThatComesTwice) {
-  ReadResult result = sample();
+  ReadResult result = sample_reading();
   result.tokens[3].bytes = " Mary";  // as position 1
-  std::string text = plain(read_page(result, {.width = 100, .coloured = false}));
+  std::string text = testing::plain(read_page(result, {.width = 100, .coloured = false}));
   EXPECT_NE(text.find("layer 10 head 0: 5 \"\\xBC\\xA2\" (漢) <- 1 \" Mary\" 0.83"), std::string::npos) << text;
   EXPECT_NE(text.find("A 1 \" Mary\"  B 2 \" gave\""), std::string::npos) << text;
-  text = plain(read_page(sample(), {.width = 100, .coloured = false}));
+  text = testing::plain(read_page(sample_reading(), {.width = 100, .coloured = false}));
   EXPECT_NE(text.find("A \" Mary\"  B \" gave\""), std::string::npos) << text;
 }
 
 // WordPiece has no spaces of its own.
 TEST(ReadPage, WritesWordsApart) {
-  ReadResult result = sample();
+  ReadResult result = sample_reading();
   const char* pieces[] = {"[CLS]", "un", "believable", "cats", ".", "[SEP]"};
   for (int i = 0; i < 6; ++i) result.tokens[i] = {7, pieces[i], i != 0 && i != 2};
   result.model.config->causal = false;
   result.next_row = 5;
-  const std::string text = plain(read_page(result, {.width = 100, .coloured = false}));
+  const std::string text = testing::plain(read_page(result, {.width = 100, .coloured = false}));
   EXPECT_NE(text.find("[CLS] unbelievable cats . [SEP]"), std::string::npos) << text;
   EXPECT_NE(text.find("in place of \"[SEP]\"  position 5"), std::string::npos) << text;
   EXPECT_EQ(text.find("next token"), std::string::npos) << text;
 }
 
 TEST(ReadPage, ShowsWhatWasChanged) {
-  ReadResult result = sample();
+  ReadResult result = sample_reading();
   result.edits = {{"zero z layer=3", {12, 9, 12}}};
-  const std::string text = plain(read_page(result, {.width = 100, .coloured = false}));
+  const std::string text = testing::plain(read_page(result, {.width = 100, .coloured = false}));
   EXPECT_NE(text.find("zero z layer=3   12 cells named, 9 changed"), std::string::npos) << text;
 }
 
 TEST(ReadPage, FitsAnyWidth) {
   for (int width = 20; width < 120; width += 7)
-    for (const Line& line : read_page(sample(), {.width = width}).lines)
+    for (const Line& line : read_page(sample_reading(), {.width = width}).lines)
       EXPECT_LE(columns(line), width) << terminal_text(line, Colours::none);
 }
 
 TEST(ReadPage, TheFirstRowHasNoSinkButItself) {
-  ReadResult result = sample();
+  ReadResult result = sample_reading();
   result.reading.request.rows = {0};
-  const std::string text = plain(read_page(result, {}));
+  const std::string text = testing::plain(read_page(result, {}));
   EXPECT_EQ(text.find("sink  "), std::string::npos) << text;
 }
 
 TEST(ReadPage, NeedsWeights) {
-  ReadResult result = sample();
+  ReadResult result = sample_reading();
   result.reading.weights = {};
   testing::expect_error(ErrorCode::usage, {"weights"}, [&] { read_page(result, {}); });
 }
@@ -160,14 +156,14 @@ TEST(HeadGrid, ManyLayersAreFoldedAndLettersFollowTheText) {
     grid_lines += terminal_text(line, Colours::none).starts_with("head ");
   }
   EXPECT_EQ(grid_lines, 24);  // 100 layers in two blocks
-  const std::string text = plain(page);
+  const std::string text = testing::plain(page);
   EXPECT_NE(text.find("A \"w"), std::string::npos);
   EXPECT_NE(text.find("+ another"), std::string::npos);  // more positions than letters
 }
 
 TEST(ReadJson, HoldsWhatWasAsked) {
   Output out = Output::to_memory();
-  write_json(out, sample());
+  write_json(out, sample_reading());
   out.finish();
   const auto document = nlohmann::json::parse(out.text());
   EXPECT_EQ(document["verb"], "read");
@@ -189,7 +185,7 @@ TEST(ReadJson, HoldsWhatWasAsked) {
 
 // The sample with what its last row says on the way, in a model of one layer and two heads.
 ReadResult with_answers() {
-  ReadResult result = sample();
+  ReadResult result = sample_reading();
   Reading& reading = result.reading;
   reading.request.candidates = 2;
   reading.request.against = 8;
@@ -236,7 +232,8 @@ TEST(ReadJson, HoldsTheAnswers) {
 }
 
 TEST(ReadPage, ShowsTheAnswers) {
-  const std::string text = plain(read_page(with_answers(), {.width = 80, .coloured = false, .statistics = true}));
+  const std::string text =
+      testing::plain(read_page(with_answers(), {.width = 80, .coloured = false, .statistics = true}));
   for (const char* part : {"after each layer", "embedding", "layer 0 ", "\" the\"", "88.2 %", "written by",
                            "the logit of \" Mary\" less that of \" John\", 1.6", "layer 0 feed-forward    +4.000",
                            "layer 0 head 1          -2.500"})
@@ -247,7 +244,7 @@ TEST(ReadPage, ShowsTheAnswers) {
 }
 
 TEST(ReadCsv, NeedsWeightsAndHoldsThem) {
-  ReadResult result = sample();
+  ReadResult result = sample_reading();
   Output out = Output::to_memory();
   write_csv(out, result);
   out.finish();

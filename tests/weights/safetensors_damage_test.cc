@@ -26,7 +26,7 @@ std::string small_file() {
   return w.bytes();
 }
 
-class Damage : public ::testing::Test {
+class SafetensorsDamage : public ::testing::Test {
  protected:
   // Reads, looks at every byte that the result points to, and compares with what the header says. False: refused.
   bool read(const std::string& bytes) {
@@ -62,14 +62,14 @@ class Damage : public ::testing::Test {
   std::filesystem::path path = folder / "x.safetensors";
 };
 
-TEST_F(Damage, AFileCutAtEveryByte) {
+TEST_F(SafetensorsDamage, AFileCutAtEveryByte) {
   const std::string bytes = small_file();
   EXPECT_TRUE(read(bytes));
   for (std::size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(read(bytes.substr(0, length))) << length;
   EXPECT_FALSE(read(bytes + "x"));
 }
 
-TEST_F(Damage, AFileWithEveryByteChanged) {
+TEST_F(SafetensorsDamage, AFileWithEveryByteChanged) {
   const std::string bytes = small_file();
   int accepted = 0;
   for (std::size_t at = 0; at < bytes.size(); ++at)
@@ -82,7 +82,7 @@ TEST_F(Damage, AFileWithEveryByteChanged) {
   EXPECT_GE(accepted, 19 * 9);  // every change of the data, at least: the numbers may be any
 }
 
-TEST_F(Damage, AnIndexCutAndChangedAtEveryByte) {
+TEST_F(SafetensorsDamage, AnIndexCutAndChangedAtEveryByte) {
   write_file(folder / "m-1.safetensors", small_file());
   const std::string text =
       R"({"metadata":{"total_size":19},"weight_map":{"a":"m-1.safetensors","b":"m-1.safetensors"}})";

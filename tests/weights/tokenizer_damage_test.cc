@@ -18,7 +18,7 @@ using testing::read_file;
 using testing::TempFolder;
 using testing::write_file;
 
-const fs::path kFolder = REGARD_TEST_DATA "/tokenizers";
+const fs::path kTokenizers = REGARD_TEST_DATA "/tokenizers";
 
 // All kinds of steps in one file.
 constexpr const char* kSmall = R"({"added_tokens":[{"id":9,"content":"<s>","single_word":false,"lstrip":true,
@@ -156,7 +156,7 @@ TEST_F(TokenizerDamage, AMegabyteIsNoTrap) {
   while (mixed.size() < 1 << 20) mixed += "abcdefgh\u00E9"[rng() % 10];
   const auto start = std::chrono::steady_clock::now();
   for (const char* kind : {"gpt2", "gemma", "spm_bpe", "t5", "bert", "expression"}) {
-    const Tokenizer tokenizer(tokenizer_from_folder(kFolder / kind));
+    const Tokenizer tokenizer(tokenizer_from_folder(kTokenizers / kind));
     for (const std::string& text : {std::string(1 << 20, 'a'), mixed}) tokenizer.encode(text);
   }
   // Linear, they take seconds together; one square of a megabyte takes hours.

@@ -13,12 +13,6 @@ namespace {
 
 using testing::expect_error;
 
-std::string sum_of(const std::string& text) {
-  Sha256 sum;
-  sum.update(text.data(), text.size());
-  return sum.hex();
-}
-
 class Wheel : public ::testing::Test {
  protected:
   Wheel() {
@@ -28,7 +22,7 @@ class Wheel : public ::testing::Test {
     file = {"joined",
             {{0, "x/first"}, {1, "y/second"}},
             static_cast<std::int64_t>(first.size() + second.size()),
-            sum_of(first + second)};
+            testing::checksum(first + second)};
   }
   void unpack_it() { unpack(file, {folder / "0.whl", folder / "1.whl"}, folder.path(), {}); }
   void refuses(std::vector<std::string> words, ErrorCode code = ErrorCode::bad_input) {
