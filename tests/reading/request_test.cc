@@ -50,6 +50,27 @@ TEST(Select, RefusesWhatIsNotThere) {
   EXPECT_NE(error_of([&] { select("*", 0, "row"); }), "");
 }
 
+// Where something is to follow a prompt of 4, negative numbers count from the prompt's end.
+TEST(Select, BeyondAPrompt) {
+  EXPECT_EQ(select("-1", 9, "row", 4), (Indices{3}));
+  EXPECT_EQ(select("-2:", 9, "row", 4), (Indices{2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(select(":-1,8", 9, "row", 4), (Indices{0, 1, 2, 8}));
+  EXPECT_EQ(select("7:9", 9, "row", 4), (Indices{7, 8}));
+  EXPECT_EQ(select("*", 9, "row", 4).size(), 9u);
+  EXPECT_EQ(select("-1", 9, "row", 9), select("-1", 9, "row"));
+  for (const char* text : {"9", "-5", "-5:", "4:10"})
+    EXPECT_NE(error_of([&] {
+                select(text, 9, "row", 4);
+              }).find("there are 9 rows at most: 0 to 8, or -4 to -1 from the end of the prompt"),
+              std::string::npos)
+        << text;
+}
+
+TEST(Select, SaysWhatIsOpenEnded) {
+  for (const char* text : {"*", ":", "3:", "1,-2:", "1:,4", "0,*"}) EXPECT_TRUE(open_ended(text)) << text;
+  for (const char* text : {"5", "-1", ":3", "2:7", "1,4", ":-1,2:3"}) EXPECT_FALSE(open_ended(text)) << text;
+}
+
 TEST(Statistics, EveryNameIsUnderstood) {
   for (const StatisticInfo& s : statistics()) EXPECT_EQ(parse_statistics(s.name), std::vector<Statistic>{s.statistic});
   EXPECT_EQ(parse_statistics("top,lse,top"), (std::vector<Statistic>{Statistic::top, Statistic::lse}));
