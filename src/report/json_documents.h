@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "intervention/edit_tap.h"
+#include "intervention/receipt.h"
 #include "report/json_writer.h"
 #include "report/results.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "intervention/edit_tap.h"
+#include "intervention/receipt.h"
 #include "reading/reading.h"
 #include "reading/sink.h"
 #include "report/output.h"
