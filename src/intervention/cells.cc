@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "model/visible_keys.h"
 #include "reading/selection.h"
@@ -12,10 +13,11 @@ namespace {
 
 constexpr std::int64_t kAnyLength = std::numeric_limits<std::int64_t>::max();
 
-std::vector<std::int64_t> chosen(const Edit& edit, Selector selector, std::int64_t count) {
+std::vector<std::int64_t> chosen(const Edit& edit, Selector selector, std::int64_t count,
+                                 std::optional<std::int64_t> prompt = {}) {
   const auto& text = edit.at(selector);
   try {
-    std::vector<std::int64_t> indices = select(text ? std::string_view(*text) : "*", count, name(selector));
+    std::vector<std::int64_t> indices = select(text ? std::string_view(*text) : "*", count, name(selector), prompt);
     std::sort(indices.begin(), indices.end());
     return indices;
   } catch (const Error& error) {
@@ -49,29 +51,34 @@ const Run& run_of(const Edit& edit, const Runs& runs) {
                           edit.from == "contrast" ? " or --contrast TEXT" : ""));
 }
 
+// Whether each position's value is the one that a run had there.
+bool place_by_place(const Edit& edit) { return edit.action == Action::patch || edit.action == Action::freeze; }
+
+// What is read, or reads, at a place in the text.
+Selector place(EditSite site) { return has(site, Selector::row) ? Selector::row : Selector::key; }
+
 // A patch takes the value at the same place; in a run of another length that must be a place somebody chose.
 void check_positions(const Edit& edit, const Cells& cells, const ModelConfig& config, std::int64_t tokens,
                      const Run& run) {
-  if (edit.action != Action::patch || run.tokens == tokens) return;
-  if (edit.site == EditSite::pattern && !config.causal)  // its rows read to the end of the text, wherever that is
+  if (!place_by_place(edit)) return;
+  if (run.tokens != tokens && edit.site == EditSite::pattern && !config.causal)  // its rows read to the end of the text
     throw Error(ErrorCode::usage,
                 fmt::format("edit '{}': the run '{}' has {} tokens and this one {}, and every row of {} reads the "
                             "whole text: there is no place for its weights",
                             to_string(edit), edit.from, run.tokens, tokens, config.family),
                 "choose a text of as many tokens");
-  const Selector selector = has(edit.site, Selector::row) ? Selector::row : Selector::key;
+  const Selector selector = place(edit.site);
   const auto& text = edit.at(selector);
-  // "*", ":" and "3:" leave open how many there are.
-  if (!text || text->find('*') != std::string::npos || *text == ":" || text->ends_with(':'))
+  if (run.tokens != tokens && (!text || open_ended(*text)))
     throw Error(ErrorCode::usage,
                 fmt::format("edit '{}': the run '{}' has {} tokens and this one {}", to_string(edit), edit.from,
                             run.tokens, tokens),
                 fmt::format("name the positions: {}=", name(selector)));
   if (cells.positions.back() >= run.tokens)
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("edit '{}': the run '{}' has no position {}", to_string(edit), edit.from, cells.positions.back()),
-        fmt::format("its text has {} tokens", run.tokens));
+    throw Error(ErrorCode::usage,
+                fmt::format("edit '{}': the run '{}' has no position {}", to_string(edit),
+                            edit.from.empty() ? kClean : edit.from, cells.positions.back()),
+                fmt::format("its text has {} tokens", run.tokens));
 }
 
 }  // namespace
@@ -114,8 +121,8 @@ std::int64_t Cells::matched(const ModelConfig& config) const {
   return edges * std::ssize(heads);
 }
 
-Cells resolve(const Edit& edit, const ModelConfig& config, const Runs& runs) {
-  const std::int64_t tokens = runs.at(kClean).tokens;
+Cells resolve(const Edit& edit, const ModelConfig& config, const Runs& runs, std::int64_t rows) {
+  const std::int64_t tokens = runs.at(kClean).tokens, longest = std::max(tokens, rows);
   const Run& run = run_of(edit, runs);
   Cells cells{.action = edit.action,
               .site = edit.site,
@@ -128,8 +135,11 @@ Cells resolve(const Edit& edit, const ModelConfig& config, const Runs& runs) {
               .keys = {}};
   if (has(edit.site, Selector::head)) cells.heads = chosen(edit, Selector::head, config.heads);
   if (has(edit.site, Selector::kv_head)) cells.heads = chosen(edit, Selector::kv_head, config.kv_heads);
-  cells.positions = chosen(edit, has(edit.site, Selector::row) ? Selector::row : Selector::key, tokens);
-  if (edit.site == EditSite::edge) cells.keys = chosen(edit, Selector::key, tokens);
+  const Selector selector = place(edit.site);
+  const auto& text = edit.at(selector);
+  const bool ends_with_prompt = place_by_place(edit) && run.tokens == tokens && (!text || open_ended(*text));
+  cells.positions = chosen(edit, selector, ends_with_prompt ? tokens : longest, tokens);
+  if (edit.site == EditSite::edge) cells.keys = chosen(edit, Selector::key, longest, tokens);
   check_positions(edit, cells, config, tokens, run);
   return cells;
 }

@@ -33,7 +33,11 @@ Site site_of(EditSite site);
 
 // Errors, all Error{usage}: an index that is not there, a run that has no such name or position. Does not ask whether
 // anything matched.
-Cells resolve(const Edit& edit, const ModelConfig& config, const Runs& runs);
+// rows: how many there may come to be where the text is the prompt of one that is being made (0: those of the text).
+// Numbers count over all of them, negative ones from the end of the prompt, and what is left open holds for the rows
+// that are made too. But a patch and a freeze take each position's value from a run, which ends where its text does:
+// they are left open up to the end of the prompt, and may name a later position only if that run has it.
+Cells resolve(const Edit& edit, const ModelConfig& config, const Runs& runs, std::int64_t rows = 0);
 // Error{usage} for two edits that write the same cell, and for one that matches no cell at all.
 void check(std::span<const Edit> edits, std::span<const Cells> cells, const ModelConfig& config);
 bool overlap(const Cells& a, const Cells& b);

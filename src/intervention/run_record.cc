@@ -24,22 +24,22 @@ class RunRecord::Recorder final : public Tap {
 };
 
 RunRecord::RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
-                     Progress* progress, Tap* edits)
+                     Progress* progress, Tap* edits, std::int64_t planned_length)
     : final_resid_({std::ssize(ids), model.config().width}) {
   allocate(model.config(), sites);
   Recorder recorder(*this);
   Taps taps(edits != nullptr ? std::vector<Tap*>{edits, &recorder} : std::vector<Tap*>{&recorder});
-  State state(model.config(), 1, tokens());
+  State state(model.config(), 1, planned_length > 0 ? planned_length : tokens());
   run(model, state, ids, progress, taps);
 }
 
 RunRecord::RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
-                     const EncodedSource& source, Progress* progress)
+                     const EncodedSource& source, Progress* progress, std::int64_t planned_length)
     : final_resid_({std::ssize(ids), model.config().width}) {
   allocate(model.config(), sites);
   Recorder recorder(*this);
   AcrossTap across(recorder);
-  State state(model.config(), 1, tokens());
+  State state(model.config(), 1, planned_length > 0 ? planned_length : tokens());
   set_source(model, state, source.encoded);
   run(model, state, ids, progress, source.across ? static_cast<Tap&>(across) : recorder);
 }

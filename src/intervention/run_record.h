@@ -26,12 +26,13 @@ struct EncodedSource {
 
 class RunRecord {
  public:
-  // Runs the text and keeps the values of `sites`; `edits`, if given, writes before they are kept. Errors: as feed().
+  // Runs the text and keeps the values of `sites`; `edits`, if given, writes before they are kept. planned_length: as
+  // of State, where the text is the beginning of a longer one; 0: its own. Errors: as feed().
   RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
-            Progress* progress = nullptr, Tap* edits = nullptr);
+            Progress* progress = nullptr, Tap* edits = nullptr, std::int64_t planned_length = 0);
   // Of a decoder, with the source that it reads.
   RunRecord(const Model& model, std::span<const std::int32_t> ids, const std::set<Site>& sites,
-            const EncodedSource& source, Progress* progress = nullptr);
+            const EncodedSource& source, Progress* progress = nullptr, std::int64_t planned_length = 0);
 
   std::int64_t tokens() const { return final_resid_.shape()[0]; }
   bool has(Site site) const { return values_.contains(site); }

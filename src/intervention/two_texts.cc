@@ -28,10 +28,11 @@ std::vector<Edit> edits_of(std::span<const PlacedEdit> edits, Attention attentio
 }
 
 // Rows are positions of the decoder's text, keys of the source.
-Cells resolve_across(const Edit& edit, const ModelConfig& config, const Runs& runs, std::int64_t source_tokens) {
+Cells resolve_across(const Edit& edit, const ModelConfig& config, const Runs& runs, std::int64_t source_tokens,
+                     std::int64_t target_rows) {
   Edit rows = edit;
   rows.at(Selector::key).reset();
-  Cells cells = resolve(rows, config, runs);
+  Cells cells = resolve(rows, config, runs, target_rows);
   if (edit.site != EditSite::edge) return cells;
   Edit keys = edit;
   keys.at(Selector::row).reset();
@@ -55,7 +56,8 @@ TwoTextExperiment::TwoTextExperiment(const Model& model, TwoTextRequest request,
   if (of_all_rows(request_.metric.kind))
     throw Error(ErrorCode::unsupported, "what the decoder says has no embedding to compare",
                 "choose a metric of its logits, for instance --metric kl");
-  const std::int64_t T = std::ssize(request_.target);
+  check_listed(request_.continuation);
+  const std::int64_t T = std::ssize(request_.target), planned = request_.continuation.planned_length;
   row_ = select(std::vector{request_.row}, T, "row")[0];
   std::map<std::string, std::vector<std::int32_t>> sources = request_.runs;
   if (!sources.emplace(kClean, request_.source).second)
@@ -80,13 +82,16 @@ TwoTextExperiment::TwoTextExperiment(const Model& model, TwoTextRequest request,
         records_[kEncoder].try_emplace(name, encoder, source, sites[kEncoder], progress).first->second;
     Tensor<float, 2> encoded = encoded_by(encoder, encoding);
     const EncodedSource own{.encoded = encoded.view()}, across{.encoded = encoded.view(), .across = true};
-    const RunRecord& decoding =
-        records_[kDecoder].try_emplace(name, model, request_.target, sites[kDecoder], own, progress).first->second;
+    const RunRecord& decoding = records_[kDecoder]
+                                    .try_emplace(name, model, request_.target, sites[kDecoder], own, progress, planned)
+                                    .first->second;
     runs_[kEncoder][name].record = &encoding;
     runs_[kDecoder][name].record = &decoding;
     if (!sites[kCross].empty())
       runs_[kCross][name].record =
-          &records_[kCross].try_emplace(name, model, request_.target, sites[kCross], across, progress).first->second;
+          &records_[kCross]
+               .try_emplace(name, model, request_.target, sites[kCross], across, progress, planned)
+               .first->second;
     if (name == "contrast") {
       contrast_ = Tensor<float, 2>({1, model.config().width});
       std::copy_n(&decoding.final_resid()(row_, 0), model.config().width, contrast_.data());
@@ -101,30 +106,34 @@ std::optional<double> TwoTextExperiment::contrast() const {
   return measure_->of(contrast_.view())[0];
 }
 
-const ModelConfig& TwoTextExperiment::config(int attention) const {
-  return attention == kEncoder ? model_.encoder()->config() : attention == kDecoder ? model_.config() : across_;
+const ModelConfig& TwoTextExperiment::config(Attention attention) const {
+  return attention == Attention::encoder   ? model_.encoder()->config()
+         : attention == Attention::decoder ? model_.config()
+                                           : across_;
 }
 
 TwoTextCells TwoTextExperiment::resolve(std::span<const PlacedEdit> edits) const {
   TwoTextCells cells;
   for (const PlacedEdit& placed : edits) {
     const int a = static_cast<int>(placed.attention);
-    cells.of[a].push_back(a == kCross ? resolve_across(placed.edit, across_, runs_[a], std::ssize(request_.source))
-                                      : regard::resolve(placed.edit, config(a), runs_[a]));
+    const std::int64_t rows = a == kEncoder ? 0 : request_.continuation.rows;  // the source is all there
+    cells.of[a].push_back(a == kCross
+                              ? resolve_across(placed.edit, across_, runs_[a], std::ssize(request_.source), rows)
+                              : regard::resolve(placed.edit, config(placed.attention), runs_[a], rows));
   }
   return cells;
 }
 
 void TwoTextExperiment::check(std::span<const PlacedEdit> edits) const {
   const TwoTextCells cells = resolve(edits);
-  for (int a = 0; a < kAttentions; ++a)
-    regard::check(edits_of(edits, static_cast<Attention>(a)), cells.of[a], config(a));
+  for (const Attention a : {Attention::encoder, Attention::decoder, Attention::cross})
+    regard::check(edits_of(edits, a), cells.of[static_cast<int>(a)], config(a));
 }
 
 bool TwoTextExperiment::matches(std::span<const PlacedEdit> edits) const {
   const TwoTextCells cells = resolve(edits);
-  for (int a = 0; a < kAttentions; ++a)
-    for (const Cells& own : cells.of[a])
+  for (const Attention a : {Attention::encoder, Attention::decoder, Attention::cross})
+    for (const Cells& own : cells.of[static_cast<int>(a)])
       if (own.matched(config(a)) == 0) return false;
   return true;
 }

@@ -16,6 +16,7 @@
 
 #include "intervention/experiment.h"
 #include "intervention/placed_edit.h"
+#include "intervention/prepared_edits.h"
 #include "intervention/sweep.h"
 #include "parallel/progress.h"
 
@@ -29,6 +30,7 @@ struct TwoTextRequest {
   Metric metric = {};
   std::int64_t row = -1;           // of the target; negative counts from the end
   std::int64_t batch_rows = 1024;  // that pass together
+  Continuation continuation = {};  // of the target, where it is the beginning of what is being made
 };
 
 // The edits of one what-if.
@@ -55,6 +57,8 @@ class TwoTextExperiment {
   TwoTextCells resolve(std::span<const PlacedEdit> edits) const;
   // Error{usage} for two edits that write the same cell, and for one that matches nothing.
   void check(std::span<const PlacedEdit> edits) const;
+  // What its edits see of the model: in cross attention every row sees every key.
+  const ModelConfig& config(Attention attention) const;
   // Whether every edit matches something.
   bool matches(std::span<const PlacedEdit> edits) const;
 
@@ -68,8 +72,6 @@ class TwoTextExperiment {
            const std::function<void(const Found&)>& found, Progress* progress = nullptr, bool whole = false) const;
 
  private:
-  const ModelConfig& config(int attention) const;
-
   const Model& model_;
   TwoTextRequest request_;
   ModelConfig across_;  // the decoder's, as its attention to the source sees: every key, whatever the row

@@ -73,7 +73,9 @@ std::int32_t sample(const float* logits, std::int64_t n, const SamplingOptions& 
   std::int32_t best = -1;
   for (std::int32_t i = 0; i < n; ++i)  // NaN can't be chosen
     if (best < 0 ? !std::isnan(logits[i]) : logits[i] > logits[best]) best = i;
-  if (best < 0) throw Error(ErrorCode::bad_input, "every logit is NaN: there is no next token to choose");
+  if (best < 0)
+    throw Error(ErrorCode::bad_input, "every logit is NaN: there is no next token to choose",
+                "what the model computed overflowed; if edits are made, change less");
   if (o.temperature == 0 || std::isinf(logits[best])) return best;
 
   std::vector<std::int32_t> ids;

@@ -133,6 +133,31 @@ TEST(Edit, OtherLengthsNeedNamedPositions) {
   EXPECT_NO_THROW(resolve(parse_edit("mean z from=other"), config(), runs));
 }
 
+// Of a prompt of 10 to which 5 rows may be added.
+TEST(Edit, HoldsForRowsThatAreMade) {
+  const Runs runs = {{kClean, {10, nullptr}}, {"other", {10, nullptr}}, {"longer", {13, nullptr}}};
+  const auto made = [&](std::string_view text) { return resolve(parse_edit(text), config(), runs, 15); };
+  using Numbers = std::vector<std::int64_t>;
+  const auto to = [](std::int64_t first, std::int64_t end) {
+    Numbers numbers;
+    for (std::int64_t i = first; i < end; ++i) numbers.push_back(i);
+    return numbers;
+  };
+  EXPECT_EQ(made("zero z").positions, to(0, 15));
+  EXPECT_EQ(made("block edge row=-1: key=-2").positions, to(9, 15));
+  EXPECT_EQ(made("block edge row=-1: key=-2").keys, Numbers{8});
+  EXPECT_EQ(made("block edge row=14").keys, to(0, 15));
+  EXPECT_EQ(made("block edge layer=1 head=0 key=9").matched(config()), 3);  // of a window of 3
+  EXPECT_EQ(made("mean v").positions, to(0, 15));
+  EXPECT_EQ(made("freeze pattern").positions, to(0, 10));
+  EXPECT_EQ(made("freeze pattern row=3:").positions, to(3, 10));
+  EXPECT_EQ(made("patch k from=other key=*").positions, to(0, 10));
+  EXPECT_EQ(made("patch k from=longer key=2,12").positions, (Numbers{2, 12}));
+  for (const char* text : {"zero z row=15", "freeze pattern row=10", "patch z from=other row=9:11",
+                           "patch z from=longer", "patch z from=longer row=13", "freeze pattern row=3:,12"})
+    EXPECT_THROW(made(text), Error) << text;
+}
+
 TEST(Edit, FindsCellsWrittenTwice) {
   const auto twice = [](std::string_view a, std::string_view b) { return overlap(cells_of(a), cells_of(b)); };
   EXPECT_TRUE(twice("zero z layer=1", "scale z by=2 head=3"));
