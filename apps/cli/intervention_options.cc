@@ -34,13 +34,12 @@ std::pair<std::string, std::string> named(const std::string& option, const std::
   return {name, text.substr(cut + 1)};
 }
 
-std::vector<std::int32_t> ids_of_text(const std::string& option, const std::string& text, const Tokenizer& tokenizer) {
+void check_utf8(const std::string& option, const std::string& text) {
   if (const auto place = first_invalid_utf8(text))
     throw Error(ErrorCode::usage,
                 fmt::format("text is not UTF-8: byte {} is 0x{:02X}, {}", *place,
                             static_cast<unsigned char>(text[*place]), option),
                 "convert it first, e.g. with iconv -t UTF-8");
-  return tokenizer.encode_ids(text);
 }
 
 std::vector<std::int32_t> ids_of_list(const std::string& option, const std::string& text, const Tokenizer& tokenizer) {
@@ -98,8 +97,13 @@ Metric InterventionOptions::chosen_metric(const Model& model) const {
       .kind = MetricKind::diff, .token = parse_token(*token, tokenizer), .against = parse_token(*against, tokenizer)};
 }
 
-std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_runs(const Model& model) const {
+std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_runs(
+    const Model& model, const std::function<std::string(const std::string&)>& render) const {
   const Tokenizer& tokenizer = model.tokenizer();
+  const auto ids_of = [&](const std::string& option, const std::string& text) {
+    check_utf8(option, text);
+    return tokenizer.encode_ids(render ? render(text) : text);
+  };
   std::map<std::string, std::vector<std::int32_t>> chosen;
   const auto add = [&](const std::string& option, const std::string& name, std::vector<std::int32_t> ids) {
     if (ids.empty())
@@ -110,11 +114,11 @@ std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_run
       throw Error(ErrorCode::usage, fmt::format("two runs are called \"{}\", {}", name, option),
                   "give each run a name of its own");
   };
-  if (contrast) add("--contrast", kContrast, ids_of_text("--contrast", *contrast, tokenizer));
+  if (contrast) add("--contrast", kContrast, ids_of("--contrast", *contrast));
   if (contrast_ids) add("--contrast-ids", kContrast, ids_of_list("--contrast-ids", *contrast_ids, tokenizer));
   for (const std::string& run : runs) {
     const auto [name, text] = named("--run", run);
-    add("--run", name, ids_of_text("--run", text, tokenizer));
+    add("--run", name, ids_of("--run", text));
   }
   for (const std::string& run : runs_ids) {
     const auto [name, list] = named("--run-ids", run);

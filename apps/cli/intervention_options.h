@@ -2,6 +2,7 @@
 // What patch, sweep and why share: edits, other runs, and what is measured.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,7 +31,9 @@ struct InterventionOptions {
   ExperimentRequest request(const Options& options, const Model& model) const;
   // The parts of it that reading under edits needs too.
   std::vector<Edit> chosen_edits() const;
-  std::map<std::string, std::vector<std::int32_t>> chosen_runs(const Model& model) const;
+  // render: what becomes of a text before it is tokens, if anything does.
+  std::map<std::string, std::vector<std::int32_t>> chosen_runs(
+      const Model& model, const std::function<std::string(const std::string&)>& render = {}) const;
   Metric chosen_metric(const Model& model) const;
 
  private:

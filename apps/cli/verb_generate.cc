@@ -5,6 +5,7 @@
 
 #include "chat.h"
 #include "destination.h"
+#include "generation_edits.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "model/forward.h"
@@ -25,6 +26,7 @@ constexpr std::int64_t kWorthPacking = 16;  // tokens: packing the weights takes
 
 struct Request {
   Options options;
+  InterventionOptions intervention;
   SamplingOptions sampling;
   std::int64_t most_tokens = kDefaultTokens;
   bool chat = false;
@@ -35,8 +37,13 @@ bool parse(Request& request, const Words& words) {
   std::optional<std::int64_t> n, top_k, seed;
   std::optional<double> temperature, top_p, min_p;
   std::optional<std::string> system;
-  Arguments arguments("generate", "Continues a text. Greedy unless a temperature is given.",
-                      "Ctrl-C stops and keeps the text so far.");
+  Arguments arguments(
+      "generate", "Continues a text. Greedy unless a temperature is given.",
+      "Ctrl-C stops and keeps the text so far.\n"
+      "--edit changes the model in the prompt and in all that is made; EDIT is as in regard patch. Rows and keys\n"
+      "  count from 0 over the prompt and what is made, negative ones from the end of the prompt. Left out, * and 3:\n"
+      "  hold for rows that are made too; not those of patch and freeze: a run ends where its text does.\n"
+      "regard generate smollm2 -p \"The capital of France is\" --edit \"block edge key=3\"");
   Options& options = request.options;
   options.declare_model(arguments);
   options.declare_text(arguments);
@@ -50,12 +57,15 @@ bool parse(Request& request, const Words& words) {
   arguments.integer("--seed", seed, 0, kAny, "the same seed draws the same text (default 0)");
   arguments.flag("--chat", request.chat, "put the text into the model's chat template, as the user's message");
   arguments.text("--system", system, "TEXT", "with --chat: the system message");
+  request.intervention.declare_edits(arguments);
+  request.intervention.declare_contrast(arguments);
   options.declare_output(arguments, {".json"});
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return false;
   if (request.chat && options.ids)
     throw Error(ErrorCode::usage, "--chat and --ids together", "a chat template takes a text: give -p or -f");
   if (system && !request.chat) throw Error(ErrorCode::usage, "--system without --chat", "add --chat");
+  check_edits(request.intervention);
   request.system = system.value_or("");
   request.most_tokens = n.value_or(kDefaultTokens);
   request.sampling = {.temperature = temperature.value_or(top_k || top_p || min_p ? 1 : 0),
@@ -67,9 +77,20 @@ bool parse(Request& request, const Words& words) {
   return true;
 }
 
+std::string as_message(const Request& request, const Tokenizer& tokenizer, const std::string& text) {
+  return render_chat(tokenizer.spec().chat_template, request.system, text);
+}
+
 std::vector<std::int32_t> prompt(const Request& request, const Tokenizer& tokenizer) {
   if (!request.chat) return prompt_ids(request.options, tokenizer);
-  return tokenizer.encode_ids(render_chat(tokenizer.spec().chat_template, request.system, read_text(request.options)));
+  return tokenizer.encode_ids(as_message(request, tokenizer, read_text(request.options)));
+}
+
+// Other texts are messages where the prompt is one: edits take values from the same place of both.
+std::map<std::string, std::vector<std::int32_t>> other_texts(const Request& request, const Model& model) {
+  if (!request.chat) return request.intervention.chosen_runs(model);
+  return request.intervention.chosen_runs(
+      model, [&](const std::string& text) { return as_message(request, model.tokenizer(), text); });
 }
 
 class Stopwatch {
@@ -80,21 +101,21 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Feeds the prompt, then chooses, shows and feeds one token after the other.
-void generate(const Request& request, const Model& model, const std::vector<std::int32_t>& ids, GenerateResult& result,
-              bool shows_prompt, const std::function<void(std::string_view)>& show) {
+// Feeds the prompt, then chooses, shows and feeds one token after the other. edits: null for none.
+void generate(const Request& request, const Model& model, const std::vector<std::int32_t>& ids,
+              const Continuation& continuation, ContinuedEdits* edits, GenerateResult& result, bool shows_prompt,
+              const std::function<void(std::string_view)>& show) {
   const Tokenizer& tokenizer = model.tokenizer();
   ProgressLine progress(request.options.shows_progress());
-  const std::int64_t prompt_tokens = std::ssize(ids), context = model.config().context;  // 0: any length
-  const std::int64_t room = context > 0 ? context - prompt_tokens : request.most_tokens;
-  State state(model.config(), 1, prompt_tokens + std::min(room, request.most_tokens));
+  Tap* const tap = edits != nullptr ? &edits->tap() : nullptr;
+  State state(model.config(), 1, continuation.planned_length);
   const Stopwatch prefill;
   Tensor<float, 2> resid;
   if (model.encoder() != nullptr) {  // the text is the source; what is made begins anew
-    set_source(model, state, encode(*model.encoder(), ids).view());
-    resid = feed(model, state, std::span(&model.config().decoder_start, 1));
+    set_source(model, state, encode(*model.encoder(), ids, edits != nullptr ? edits->source_tap() : nullptr).view());
+    resid = feed(model, state, std::span(&model.config().decoder_start, 1), 0, {.tap = tap, .on_rows = {}});
   } else {
-    resid = feed(model, state, ids, 0, {.progress = &progress, .on_rows = {}});
+    resid = feed(model, state, ids, 0, {.tap = tap, .progress = &progress, .on_rows = {}});
   }
   progress.clear();
 
@@ -127,16 +148,17 @@ void generate(const Request& request, const Model& model, const std::vector<std:
     if (result.generated.size() == 1 && !shows_prompt) result.generated.back().gap = false;
     show((result.generated.back().gap ? " " : "") + result.generated.back().bytes);
     if (step + 1 == request.most_tokens) break;
-    if (state.cache.length(0) == context) {
+    if (state.cache.length(0) == model.config().context) {
       result.stopped = "context";
       break;
     }
-    resid = feed(model, state, std::span(&token, 1));
+    resid = feed(model, state, std::span(&token, 1), 0, {.tap = tap, .on_rows = {}});
     ++passes;
   }
   result.prefill_tokens_per_second = static_cast<double>(ids.size()) / prefill_seconds;
   result.decode_tokens_per_second =
       passes > 0 ? static_cast<double>(passes) / decode.seconds() : std::numeric_limits<double>::quiet_NaN();
+  if (edits != nullptr) result.edits = edits->receipts();
   model.checkpoint().check_intact();
 }
 
@@ -152,6 +174,11 @@ int run_generate(const Words& words) {
   require_head(model.config(), "a text cannot be continued");
   const std::vector<std::int32_t> ids = prompt(request, model.tokenizer());
   check_length(ids, model.config());
+  const Continuation continuation = continuation_of(model, ids, request.most_tokens);
+  ProgressLine progress(options.shows_progress());
+  const auto edits =
+      generation_edits(request.intervention, model, ids, other_texts(request, model), continuation, &progress);
+  progress.clear();
 
   GenerateResult result{.model = summary(options.model_name(), model.config(), path),
                         .tokens = token_pieces(model.tokenizer(), ids)};
@@ -160,7 +187,7 @@ int run_generate(const Words& words) {
   TextStream stream(terminal.interactive);
   const bool shows_prompt = streams && terminal.interactive && !request.chat && model.encoder() == nullptr;
   if (shows_prompt) stream.add(model.tokenizer().decode(ids));
-  generate(request, model, ids, result, shows_prompt, [&](std::string_view bytes) {
+  generate(request, model, ids, continuation, edits.get(), result, shows_prompt, [&](std::string_view bytes) {
     if (streams) stream.add(bytes);
   });
   if (streams) {
@@ -169,10 +196,14 @@ int run_generate(const Words& words) {
       remark(options, fmt::format("{} tokens read at {:.0f} a second, {} made at {:.0f} a second, stopped by {}",
                                   ids.size(), result.prefill_tokens_per_second, result.generated.size(),
                                   result.decode_tokens_per_second, result.stopped));
+    remark_receipts(options, result);
   } else {
     deliver(options, {.json = [&](Output& out) { write_json(out, result); }, .page = nullptr});
   }
-  if (result.stopped != "interrupted") return kDone;
+  if (result.stopped != "interrupted") {
+    check_all_matched(result);
+    return kDone;
+  }
   throw Error(ErrorCode::interrupted,
               fmt::format("interrupted: the {} tokens made so far were kept", result.generated.size()));
 }

@@ -142,6 +142,10 @@ void write_json(Output& out, const GenerateResult& result) {
   json.member("stopped", result.stopped);
   json.member("prefill_tokens_per_second", result.prefill_tokens_per_second);
   json.member("decode_tokens_per_second", result.decode_tokens_per_second);
+  if (!result.edits.empty()) {
+    json.key("receipts");
+    write_receipts(json, result.edits);
+  }
   json.end_object();
   json.end_document();
 }

@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "intervention/receipt.h"
 #include "text/tokenizer.h"
 #include "weights/checkpoint.h"
 
@@ -63,7 +65,8 @@ struct GenerateResult {
   std::vector<TokenPiece> generated = {};
   std::string stopped = {};  // "length", "end" (of the text, as the model says), "context", "interrupted"
   double prefill_tokens_per_second = 0;
-  double decode_tokens_per_second = 0;  // not a number when fewer than two tokens were made
+  double decode_tokens_per_second = 0;                      // not a number when fewer than two tokens were made
+  std::vector<std::pair<std::string, Receipt>> edits = {};  // that were made in the rows that ran
 };
 
 struct InfoResult {
