@@ -27,7 +27,7 @@ std::string read_bytes(const std::string& name, std::size_t most) {
   std::vector<char> block(1 << 16);
   int error = 0;
   for (;;) {
-    const ssize_t n = read(file, block.data(), block.size());
+    const ssize_t n = ::read(file, block.data(), block.size());
     if (n > 0) text.append(block.data(), static_cast<std::size_t>(n));
     if (text.size() > most) {
       if (!standard) close(file);

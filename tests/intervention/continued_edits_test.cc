@@ -10,6 +10,7 @@
 #include "model/forward.h"
 #include "model/source.h"
 #include "support/errors.h"
+#include "support/families.h"
 #include "support/targets.h"
 #include "support/tiny_model.h"
 
@@ -23,10 +24,6 @@ constexpr std::int64_t kPrompt = 12, kMade = 9;      // together more than most 
 constexpr std::int64_t kRows = kPrompt + kMade - 1;  // the last token that is made is not read
 // Planned longer, as generate does that stops early: past what phi3 turns its rotation at.
 constexpr Continuation kContinuation{.rows = kRows, .planned_length = 40};
-
-std::filesystem::path folder(const std::string& family) {
-  return std::filesystem::path(REGARD_TEST_DATA) / "families" / family;
-}
 
 std::vector<Edit> parsed(const std::vector<std::string>& texts) {
   std::vector<Edit> edits;
@@ -66,7 +63,7 @@ Made make(const Model& model, State& state, const std::vector<std::int32_t>& pro
 class Continued : public ::testing::TestWithParam<std::string> {
  protected:
   Continued()
-      : model_(Model::load(folder(GetParam()))),
+      : model_(Model::load(testing::families_folder() / GetParam())),
         c_(model_.config()),
         prompt_(testing::some_ids(kPrompt, c_.vocabulary)),
         runs_{{"other", testing::some_ids(kPrompt, c_.vocabulary, 2)},
@@ -199,7 +196,7 @@ TEST_P(Continued, WhatCannotBeIsRefused) {
 
 std::vector<std::string> names(bool two_texts) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder("")))
+  for (const auto& entry : std::filesystem::directory_iterator(testing::families_folder()))
     if (std::filesystem::exists(entry.path() / "expected.safetensors") &&
         std::filesystem::exists(entry.path() / "expected_encoder.safetensors") == two_texts &&
         Model::load(entry.path()).config().causal)
@@ -215,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(Every, Continued, ::testing::ValuesIn(names(false)),
 class ContinuedTwo : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ContinuedTwo, RowsHaveTheBitsOfAWholeRunOfTheFinishedText) {
-  const Model model = Model::load(folder(GetParam()));
+  const Model model = Model::load(testing::families_folder() / GetParam());
   const ModelConfig& c = model.config();
   const auto source = testing::some_ids(kPrompt, c.vocabulary);
   const std::map<std::string, std::vector<std::int32_t>> runs = {

@@ -10,16 +10,13 @@
 #include "model/taps.h"
 #include "model/visible_keys.h"
 #include "reading/reading_tap.h"
+#include "support/families.h"
 #include "tensor/error.h"
 
 namespace regard {
 namespace {
 
 constexpr std::int64_t kFamilyTokens = 40;  // more than any window there
-
-std::filesystem::path folder(const std::string& family) {
-  return std::filesystem::path(REGARD_TEST_DATA) / "families" / family;
-}
 
 class FamilySweep : public ::testing::TestWithParam<std::string> {};
 
@@ -37,7 +34,8 @@ TEST_P(FamilySweep, HasTheBitsOfWholeRuns) {
   set_thread_count(1);
   const std::int64_t count = kThorough.contains(GetParam()) ? kMany : kSome;
   for (const std::int64_t row : {kFamilyTokens - 1, kFamilyTokens / 3}) {
-    Sweeps sweeps(folder(GetParam()), kFamilyTokens, default_metric(Model::load(folder(GetParam())).config()), row);
+    Sweeps sweeps(testing::families_folder() / GetParam(), kFamilyTokens,
+                  default_metric(Model::load(testing::families_folder() / GetParam()).config()), row);
     std::int64_t moved = 0, all_of_them = 0;
     for (const char* kind : kKinds) {
       SCOPED_TRACE(kind);
@@ -57,7 +55,7 @@ TEST_P(FamilySweep, HasTheBitsOfWholeRunsForTheEmbedding) {
   set_thread_count(1);
   Metric cosine{.kind = MetricKind::cosine};
   for (const std::int32_t id : {5, 9, 11, 3}) cosine.ids.push_back(id);
-  Sweeps sweeps(folder(GetParam()), kFamilyTokens, cosine);
+  Sweeps sweeps(testing::families_folder() / GetParam(), kFamilyTokens, cosine);
   for (const char* kind : {"block edge", "zero z", "patch v from=other", "zero resid_pre", "uniform pattern"}) {
     const auto all = sweeps.what_ifs(kind, kSome);
     EXPECT_TRUE(same_bits(sweeps.swept(all, 100), sweeps.whole(all))) << kind;
@@ -66,7 +64,7 @@ TEST_P(FamilySweep, HasTheBitsOfWholeRunsForTheEmbedding) {
 
 // Every edge that there is counts once, and none that the mask hides.
 TEST_P(FamilySweep, ReceiptsCountTheVisibleEdges) {
-  const Model model = Model::load(folder(GetParam()));
+  const Model model = Model::load(testing::families_folder() / GetParam());
   const ModelConfig& c = model.config();
   const auto ids = testing::some_ids(kFamilyTokens, c.vocabulary);
   const auto receipt = [&](const std::string& text) {
@@ -129,7 +127,7 @@ Reading read_under(const Model& model, const std::vector<std::int32_t>& ids, con
 // Blocking an edge of the first layer is renormalising its row; an equal share for each is one over their number, and a
 // permuted row has the same weights elsewhere: over all that a row sees, on both sides.
 TEST_P(FamilySweep, PatternsUnderEditsAreThoseThatTheWordsMean) {
-  const Model model = Model::load(folder(GetParam()));
+  const Model model = Model::load(testing::families_folder() / GetParam());
   const ModelConfig& c = model.config();
   const auto ids = testing::some_ids(kFamilyTokens, c.vocabulary);
   const Reading clean = read_under(model, ids, {}, weights_of({0}));
@@ -169,7 +167,7 @@ TEST_P(FamilySweep, PatternsUnderEditsAreThoseThatTheWordsMean) {
 
 // What runs again under edits gives what ran the first time.
 TEST_P(FamilySweep, RolloutUnderEditsIsOfTheEditedWeights) {
-  const Model model = Model::load(folder(GetParam()));
+  const Model model = Model::load(testing::families_folder() / GetParam());
   const ModelConfig& c = model.config();
   const auto ids = testing::some_ids(kFamilyTokens, c.vocabulary);
   ReadingRequest request = weights_of({0, 1});
@@ -195,7 +193,7 @@ TEST_P(FamilySweep, RolloutUnderEditsIsOfTheEditedWeights) {
 
 // `why` asks what its words say: each number is that of a whole run with the edit.
 TEST_P(FamilySweep, WhyIsAboutTheRowsThatItNames) {
-  const Model model = Model::load(folder(GetParam()));
+  const Model model = Model::load(testing::families_folder() / GetParam());
   const ModelConfig& c = model.config();
   const auto ids = testing::some_ids(kFamilyTokens, c.vocabulary),
              other = testing::some_ids(kFamilyTokens, c.vocabulary, 2);
@@ -248,7 +246,7 @@ TEST_P(FamilySweep, WhyIsAboutTheRowsThatItNames) {
 // What an edit of the first layer changes passes the input of the second, all of it: rows on both sides that read an
 // edited key send what they read on.
 TEST_P(FamilySweep, APathThroughTheNextInputIsTheWholeEffect) {
-  const Model model = Model::load(folder(GetParam()));
+  const Model model = Model::load(testing::families_folder() / GetParam());
   const auto ids = testing::some_ids(kFamilyTokens, model.config().vocabulary);
   for (const char* sender : {"patch k from=other layer=0 key=20 kv_head=0", "zero v layer=0 key=20",
                              "zero z layer=0 row=22", "block edge layer=0 key=20", "uniform pattern layer=0 head=1"}) {
@@ -272,7 +270,7 @@ TEST_P(FamilySweep, APathThroughTheNextInputIsTheWholeEffect) {
 
 std::vector<std::string> names() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder("")))
+  for (const auto& entry : std::filesystem::directory_iterator(testing::families_folder()))
     if (std::filesystem::exists(entry.path() / "expected.safetensors") &&
         !std::filesystem::exists(entry.path() / "expected_encoder.safetensors"))
       names.push_back(entry.path().filename());
