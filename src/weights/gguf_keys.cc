@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tensor/error.h"
+#include "weights/model_config.h"
 
 namespace regard {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "tensor/error.h"
 #include "text/display.h"
+#include "weights/model_config.h"
 
 namespace regard {
 namespace {

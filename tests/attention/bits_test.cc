@@ -125,7 +125,7 @@ TEST(Bits, DecodeAndPrefill) {
       const auto made = rich(9, length, group);
       set_target("best");
       const Everything whole = everything(made->problem);
-      for (const std::string& target : available_targets()) {
+      for (const std::string& target : testing::tested_targets()) {
         set_target(target);
         for (int threads : {1, 2, 3}) {
           set_thread_count(threads);

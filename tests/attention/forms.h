@@ -212,7 +212,7 @@ inline std::vector<Outcome> outcomes_of(const Problem& problem) {
   std::vector<Outcome> outcomes;
   outcomes.push_back(outcome_of_reference(problem));
   const regard::testing::Restore restore;
-  for (const std::string& target : available_targets()) {
+  for (const std::string& target : testing::tested_targets()) {
     set_target(target);
     for (int threads : {1, 3}) {
       set_thread_count(threads);

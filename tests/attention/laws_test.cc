@@ -221,7 +221,7 @@ TEST(Laws, ScoresAndWeightsOfATileBelongTogether) {
   };
   const TestProblem made(shape_of(13, 260, 4, 2));
   const Result result = run(made.problem);
-  for (const std::string& target : available_targets()) {
+  for (const std::string& target : testing::tested_targets()) {
     const regard::testing::Restore restore;
     set_target(target);
     set_thread_count(1);

@@ -20,6 +20,7 @@
 #include "attention/reference.h"
 #include "kernels/target.h"
 #include "parallel/parallel_for.h"
+#include "support/targets.h"
 #include "tensor/buffer.h"
 #include "tensor/half.h"
 
@@ -219,7 +220,7 @@ inline bool same_bits(const Result& a, const Result& b) {
 // many and of few pieces of work).
 template <class Body>
 void on_every_form(Body body) {
-  for (const std::string& target : available_targets()) {
+  for (const std::string& target : testing::tested_targets()) {
     for (int threads : {1, 2, 3}) {
       set_target(target);
       set_thread_count(threads);
