@@ -24,16 +24,29 @@ std::vector<std::int32_t> some_ids(const ModelConfig& c, std::int64_t n) {
   return ids;
 }
 
-// Multiply-adds of the linear layers that an edit of one row cannot do without: that row from where the edit is, later
+// Multiply-adds of the linear layers that a what-if cannot do without: `edited` rows from where the edit is, `after`
 // rows from the next layer on, in the last layer the last row only.
-double must_do(const ModelConfig& c, std::int64_t layer, std::int64_t row, std::int64_t tokens, bool later_rows) {
+double must_do(const ModelConfig& c, std::int64_t layer, std::int64_t edited, std::int64_t after) {
   const double q = static_cast<double>(c.width * c.heads * c.head_dim),
                o = static_cast<double>(c.width * c.heads * c.value_dim);
   const double kv = static_cast<double>(c.width * c.kv_heads * (c.head_dim + c.value_dim));
   const double mlp = static_cast<double>(c.width * c.hidden * (c.gated ? 3 : 2));
-  if (layer == c.layers - 1) return row == tokens - 1 ? o + mlp : 0;
-  const double rows = later_rows ? static_cast<double>(tokens - row) : 1;
-  return o + mlp + rows * (q + kv + o + mlp) * static_cast<double>(c.layers - 2 - layer) + rows * kv + q + o + mlp;
+  if (layer == c.layers - 1) return o + mlp;
+  const auto here = static_cast<double>(edited), rows = static_cast<double>(after);
+  return here * (o + mlp) + rows * (q + kv + o + mlp) * static_cast<double>(c.layers - 2 - layer) + rows * kv + q + o +
+         mlp;
+}
+
+// What `why` asks of a text without a contrast: each key hidden from the last row and from all later rows, each head's
+// z set to 0 in all rows.
+double why_must_do(const ModelConfig& c, std::int64_t tokens) {
+  double sum = 0;
+  for (std::int64_t key = 0; key < tokens - 1; ++key) {
+    sum += must_do(c, 0, 1, 1) + must_do(c, 0, tokens - 1 - key, tokens - 1 - key);
+  }
+  for (std::int64_t layer = 0; layer < c.layers; ++layer)
+    sum += static_cast<double>(c.heads) * must_do(c, layer, tokens, tokens);
+  return sum;
 }
 
 struct Case {
@@ -56,7 +69,9 @@ void sweep_lines(const Model& model, const std::string& shape, const Case& what,
        i += static_cast<std::size_t>(what.step)) {
     chosen.push_back(all[i]);
     const Cells cells = plan.cells(all[i])[0];
-    work += 2e-9 * must_do(c, cells.layers[0], cells.positions[0], kTokens, what.later_rows);
+    const std::int64_t layer = cells.layers[0], row = cells.positions[0];
+    if (layer == c.layers - 1 && row != kTokens - 1) continue;  // nobody reads that row any more
+    work += 2e-9 * must_do(c, layer, 1, what.later_rows ? kTokens - row : 1);
   }
   std::vector<double> values(chosen.size());
   Sweep sweep(model, experiment.clean(), experiment.measure(), {.batch_rows = 2048});
@@ -99,9 +114,12 @@ void what_if_lines(const std::string& path, const std::string& filter, const std
     if (std::string(what.name).find(filter) != std::string::npos) sweep_lines(loaded(), shape(), what, each);
   if (std::string("why").find(filter) == std::string::npos) return;
   const WhyRequest request{.ids = some_ids(loaded().config(), kWhyTokens), .contrast = {}, .metric = {}};
-  const double seconds = seconds_of([&] { why(loaded(), request); });
-  each({"why", shape() + fmt::format(", {} tokens, {} what-ifs", kWhyTokens, what_ifs_of(request, loaded().config())),
-        "s", seconds});
+  const std::string sized =
+      shape() + fmt::format(", {} tokens, {} what-ifs", kWhyTokens, what_ifs_of(request, loaded().config()));
+  const Measured m = measure([&] { why(loaded(), request); }, 2e-9 * why_must_do(loaded().config(), kWhyTokens),
+                             Yardstick::fma_peak, 1);
+  each({"why", sized, "s", m.seconds});
+  each({"why, products", sized, "GFLOP/s", m.figure, m.peak, m.fraction});
 }
 
 }  // namespace regard::bench
