@@ -10,6 +10,7 @@
 #include "weights/new_file.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_write.h"
+#include "weights/sha256.h"
 
 namespace regard {
 
@@ -63,7 +64,7 @@ StepReport Trainer::step(const Batch& batch) {
 
 namespace {
 
-constexpr const char* kFormat = "regard training state 1";
+constexpr const char* kFormat = "regard training state 2";
 
 OutgoingTensor outgoing(const char* name, std::span<const float> values) {
   return {name,
@@ -75,16 +76,23 @@ OutgoingTensor outgoing(const char* name, std::span<const float> values) {
           }};
 }
 
+std::string checksum(std::initializer_list<std::span<const float>> all) {
+  Sha256 sum;
+  for (const std::span<const float> values : all) sum.update(values.data(), values.size_bytes());
+  return sum.hex();
+}
+
 }  // namespace
 
 void Trainer::save(const std::filesystem::path& path, const std::string& recipe) const {
   const auto span_of = [](const Buffer<float>& b) {
     return std::span<const float>(b.data(), static_cast<std::size_t>(b.size()));
   };
+  const std::span<const float> first = span_of(moments_.first), second = span_of(moments_.second);
   const SafetensorsWriter writer(
-      {outgoing("parameters", parameters_.values()), outgoing("first_moments", span_of(moments_.first)),
-       outgoing("second_moments", span_of(moments_.second)), outgoing("losses", losses_)},
-      {{"format", kFormat}, {"recipe", recipe}});
+      {outgoing("parameters", parameters_.values()), outgoing("first_moments", first),
+       outgoing("second_moments", second), outgoing("losses", losses_)},
+      {{"format", kFormat}, {"recipe", recipe}, {"sha256", checksum({parameters_.values(), first, second, losses_})}});
   const std::filesystem::path beside = path.string() + ".new";
   {
     NewFile file(beside, "");
@@ -126,7 +134,10 @@ void Trainer::resume(const std::filesystem::path& path, const std::string& recip
   const std::int64_t n = std::ssize(parameters_.values());
   const std::vector<float> values = take("parameters", n), first = take("first_moments", n),
                            second = take("second_moments", n);
-  losses_ = take("losses", -1);
+  std::vector<float> losses = take("losses", -1);
+  // A bit that has turned would be trained on without a word.
+  if (metadata("sha256") != checksum({values, first, second, losses})) fail("is damaged");
+  losses_ = std::move(losses);
   std::ranges::copy(values, parameters_.values().begin());
   std::ranges::copy(first, moments_.first.begin());
   std::ranges::copy(second, moments_.second.begin());

@@ -51,7 +51,7 @@ class Trainer {
   // Everything that the next step depends on, as one safetensors file that is there whole or not at all. `recipe`: what
   // must be equal for a run to go on from it.
   void save(const std::filesystem::path& path, const std::string& recipe) const;
-  // Error{bad_input} for the state of another recipe, or a file that is no state.
+  // Error{bad_input} for the state of another recipe, a damaged one, or a file that is no state.
   void resume(const std::filesystem::path& path, const std::string& recipe);
 
  private:

@@ -81,6 +81,21 @@ TEST(Trainer, GoesOnToTheSameBits) {
   }
   Trainer other = small.trainer();
   expect_error(ErrorCode::bad_input, {"another recipe"}, [&] { other.resume(state, "another"); });
+  // Any bit of what it holds.
+  const auto bytes = fs::file_size(state);
+  for (std::uintmax_t at = bytes - 1; at > bytes / 8; at = at * 3 / 4) {
+    const auto turn = [&] {
+      std::fstream file(state, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekg(static_cast<std::streamoff>(at));
+      const char turned = static_cast<char>(file.get() ^ 1);
+      file.seekp(static_cast<std::streamoff>(at));
+      file.put(turned);
+    };
+    turn();
+    expect_error(ErrorCode::bad_input, {"is damaged"}, [&] { other.resume(state, small.recipe.text()); });
+    turn();
+  }
+  other.resume(state, small.recipe.text());
   std::ofstream(state, std::ios::app) << "more";
   EXPECT_TRUE(testing::error_of([&] { other.resume(state, small.recipe.text()); }));
   fs::resize_file(state, 100);
