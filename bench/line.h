@@ -21,6 +21,7 @@ struct Line {
   double error = std::numeric_limits<double>::quiet_NaN();  // largest |result - float64|; NaN: not a numeric result
 };
 
+// By the steady clock.
 double seconds_of(const std::function<void()>& work);
 
 // Times work() between two probes of the yardstick, `repetitions` times. `amount` is what it does, in 1e9 operations or

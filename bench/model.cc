@@ -1,7 +1,6 @@
 #include "model.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include <fmt/core.h>
@@ -9,8 +8,6 @@
 #include "model/forward.h"
 
 namespace regard::bench {
-namespace {}  // namespace
-
 std::vector<Line> model_lines(const std::string& path) {
   const Model model = Model::load(path, Packing::all);
   const ModelConfig& c = model.config();

@@ -47,7 +47,7 @@ void print_page(const Page& page, const Terminal& terminal) {
 }
 
 void remark(const Options& options, const std::string& text) {
-  if (!options.quiet) fmt::print(stderr, "{}\n", text);
+  if (!options.quiet) std::fputs((text + "\n").c_str(), stderr);  // one that cannot be written is not missed
 }
 
 }  // namespace regard::cli

@@ -21,12 +21,6 @@ Continuation continuation_of(const Model& model, const std::vector<std::int32_t>
           .planned_length = prompt + std::min(room, most_tokens)};
 }
 
-void check_edits(const InterventionOptions& intervention) {
-  if (intervention.edits.empty() && (intervention.contrast || intervention.contrast_ids || !intervention.runs.empty() ||
-                                     !intervention.runs_ids.empty()))
-    throw Error(ErrorCode::usage, "another text is given, but no --edit that takes values from it", "add --edit EDIT");
-}
-
 std::unique_ptr<ContinuedEdits> generation_edits(const InterventionOptions& intervention, const Model& model,
                                                  const std::vector<std::int32_t>& ids,
                                                  const std::map<std::string, std::vector<std::int32_t>>& runs,
@@ -34,10 +28,9 @@ std::unique_ptr<ContinuedEdits> generation_edits(const InterventionOptions& inte
   if (intervention.edits.empty()) return nullptr;
   if (model.encoder() == nullptr)
     return std::make_unique<ContinuedText>(model, ids, runs, intervention.chosen_edits(), continuation, progress);
-  std::vector<PlacedEdit> edits;
-  for (const std::string& edit : intervention.edits) edits.push_back(parse_placed_edit(edit));
   for (const auto& [name, source] : runs) check_length(source, model.encoder()->config());
-  return std::make_unique<ContinuedTwoTexts>(model, ids, runs, std::move(edits), continuation, progress);
+  return std::make_unique<ContinuedTwoTexts>(model, ids, runs, intervention.chosen_placed_edits(), continuation,
+                                             progress);
 }
 
 void remark_receipts(const Options& options, const GenerateResult& result) {

@@ -19,8 +19,6 @@ namespace regard::cli {
 // How long a text may come to be: of an encoder-decoder, what is made of `ids`; else `ids` and what follows.
 Continuation continuation_of(const Model& model, const std::vector<std::int32_t>& ids, std::int64_t most_tokens);
 
-// Error{usage} for other texts that no edit takes values from.
-void check_edits(const InterventionOptions& intervention);
 // Null where none were given. runs: other texts, by name. Errors: as ContinuedText and ContinuedTwoTexts, before
 // anything is made.
 std::unique_ptr<ContinuedEdits> generation_edits(const InterventionOptions& intervention, const Model& model,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "inputs.h"
@@ -127,12 +128,28 @@ std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_run
   return chosen;
 }
 
+void InterventionOptions::check_runs_are_used(bool contrast_compares) const {
+  std::vector<Edit> all;
+  for (const PlacedEdit& placed : chosen_placed_edits()) all.push_back(placed.edit);
+  const std::map<std::string, std::set<Site>> used = sites_needed(all);
+  const auto check = [&](const std::string& option, const std::string& name) {
+    if (!used.contains(name))
+      throw Error(ErrorCode::usage, fmt::format("no --edit takes values from the run \"{}\", {}", name, option),
+                  fmt::format("write from={} in an edit, or leave {} out", name, option));
+  };
+  for (const std::string& run : runs) check("--run", named("--run", run).first);
+  for (const std::string& run : runs_ids) check("--run-ids", named("--run-ids", run).first);
+  if (contrast && !contrast_compares) check("--contrast", kContrast);
+  if (contrast_ids && !contrast_compares) check("--contrast-ids", kContrast);
+}
+
 ExperimentRequest InterventionOptions::request(const Options& options, const Model& model) const {
   ExperimentRequest request;
   if (decoder || decoder_ids)
     throw Error(ErrorCode::usage, fmt::format("{} has no encoder: it reads one text", model.config().family),
                 "leave --decoder out");
   request.edits = chosen_edits();
+  check_runs_are_used(true);
   request.metric = chosen_metric(model);
   if (!of_all_rows(request.metric.kind))
     require_head(model.config(), "--metric \"cosine TEXT\" is what can be measured");
@@ -146,6 +163,12 @@ ExperimentRequest InterventionOptions::request(const Options& options, const Mod
 std::vector<Edit> InterventionOptions::chosen_edits() const {
   std::vector<Edit> chosen;
   for (const std::string& edit : edits) chosen.push_back(parse_edit(edit));
+  return chosen;
+}
+
+std::vector<PlacedEdit> InterventionOptions::chosen_placed_edits() const {
+  std::vector<PlacedEdit> chosen;
+  for (const std::string& edit : edits) chosen.push_back(parse_placed_edit(edit));
   return chosen;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What patch, sweep and why share: edits, other runs, and what is measured.
+// What generate, read, patch, sweep and why share: edits, other runs, and what is measured.
 
 #include <cstdint>
 #include <functional>
@@ -10,6 +10,7 @@
 
 #include "arguments.h"
 #include "intervention/experiment.h"
+#include "intervention/placed_edit.h"
 #include "options.h"
 
 namespace regard::cli {
@@ -31,10 +32,13 @@ struct InterventionOptions {
   ExperimentRequest request(const Options& options, const Model& model) const;
   // The parts of it that reading under edits needs too.
   std::vector<Edit> chosen_edits() const;
+  std::vector<PlacedEdit> chosen_placed_edits() const;  // of an encoder-decoder
   // render: what becomes of a text before it is tokens, if anything does.
   std::map<std::string, std::vector<std::int32_t>> chosen_runs(
       const Model& model, const std::function<std::string(const std::string&)>& render = {}) const;
   Metric chosen_metric(const Model& model) const;
+  // Error{usage} for a run that no edit takes values from. contrast_compares: --contrast has a use without one.
+  void check_runs_are_used(bool contrast_compares) const;
 
  private:
   void choose_row(ExperimentRequest& request, const Model& model) const;

@@ -85,7 +85,7 @@ void occupy_standard_streams() {
 // One line, whatever a name held.
 int report(const Error& error) {
   const std::string text = error.hint.empty() ? error.message : error.message + ": " + error.hint;
-  fmt::print(stderr, "regard: {}\n", display(text));
+  std::fputs(("regard: " + display(text) + "\n").c_str(), stderr);  // throws nothing: the status is left to tell
   switch (error.code) {
     case ErrorCode::usage:
       return kUsage;

@@ -42,7 +42,7 @@ void ProgressLine::at(std::string_view what, std::int64_t done, std::int64_t tot
   for (int i = 0; i < kBarColumns; ++i) bar += i < filled ? "█" : "░";
   const double elapsed = std::chrono::duration<double>(now - started_).count();
   const std::string left = fraction > first_ ? duration(elapsed * (1 - fraction) / (fraction - first_)) + " left" : "";
-  fmt::print(stderr, "\r\x1b[K{} {} {:3.0f} %  {}", what_, bar, fraction * 100, left);
+  std::fputs(fmt::format("\r\x1b[K{} {} {:3.0f} %  {}", what_, bar, fraction * 100, left).c_str(), stderr);
   std::fflush(stderr);
   drawn_ = true;
 }

@@ -113,7 +113,9 @@ bool parse(ReadChoice& choice, const Words& words) {
   choice.intervention.declare_contrast(arguments);
   options.declare_output(arguments, {".json", ".npz", ".csv", ".svg", ".html"});
   options.declare_machine(arguments);
-  return options.parse(arguments, words);
+  if (!options.parse(arguments, words)) return false;
+  choice.intervention.check_runs_are_used(false);
+  return true;
 }
 
 ReadPlan plan_reading(const ReadChoice& choice, const Model& model, const std::vector<std::int32_t>& ids) {

@@ -5,11 +5,11 @@
 #include "target_text.h"
 
 namespace regard::cli {
-namespace {}  // namespace
 
 TwoTextRequest two_text_request(const Options& options, const InterventionOptions& intervention, const Model& model) {
   TwoTextRequest request;
-  for (const std::string& edit : intervention.edits) request.edits.push_back(parse_placed_edit(edit));
+  request.edits = intervention.chosen_placed_edits();
+  intervention.check_runs_are_used(true);
   request.metric = intervention.chosen_metric(model);
   request.runs = intervention.chosen_runs(model);
   request.source = prompt_ids(options, model.tokenizer());

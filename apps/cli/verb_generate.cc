@@ -65,7 +65,7 @@ bool parse(Request& request, const Words& words) {
   if (request.chat && options.ids)
     throw Error(ErrorCode::usage, "--chat and --ids together", "a chat template takes a text: give -p or -f");
   if (system && !request.chat) throw Error(ErrorCode::usage, "--system without --chat", "add --chat");
-  check_edits(request.intervention);
+  request.intervention.check_runs_are_used(false);
   request.system = system.value_or("");
   request.most_tokens = n.value_or(kDefaultTokens);
   request.sampling = {.temperature = temperature.value_or(top_k || top_p || min_p ? 1 : 0),
@@ -101,10 +101,11 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Feeds the prompt, then chooses, shows and feeds one token after the other. edits: null for none.
-void generate(const Request& request, const Model& model, const std::vector<std::int32_t>& ids,
-              const Continuation& continuation, ContinuedEdits* edits, GenerateResult& result, bool shows_prompt,
-              const std::function<void(std::string_view)>& show) {
+// Feeds the prompt, then chooses, shows and feeds one token after the other. edits: null for none. Gives the error that
+// ended a text of which something had been made.
+std::optional<Error> generate(const Request& request, const Model& model, const std::vector<std::int32_t>& ids,
+                              const Continuation& continuation, ContinuedEdits* edits, GenerateResult& result,
+                              bool shows_prompt, const std::function<void(std::string_view)>& show) {
   const Tokenizer& tokenizer = model.tokenizer();
   ProgressLine progress(request.options.shows_progress());
   Tap* const tap = edits != nullptr ? &edits->tap() : nullptr;
@@ -124,6 +125,7 @@ void generate(const Request& request, const Model& model, const std::vector<std:
   double prefill_seconds = prefill.seconds();
   Stopwatch decode;
   std::int64_t passes = 0;
+  std::optional<Error> failure;
   result.stopped = "length";
   for (std::int64_t step = 0; step < request.most_tokens; ++step) {
     if (interrupted()) {
@@ -133,7 +135,16 @@ void generate(const Request& request, const Model& model, const std::vector<std:
     logits(model, resid.view(), scores.view());
     if (model.encoder() != nullptr && tokenizer.padding())  // never said (Marian)
       scores(0, *tokenizer.padding()) = -std::numeric_limits<float>::infinity();
-    const std::int32_t token = sample(scores.data(), scores.size(), request.sampling, static_cast<std::uint64_t>(step));
+    std::int32_t token;
+    try {
+      token = sample(scores.data(), scores.size(), request.sampling, static_cast<std::uint64_t>(step));
+    } catch (const Error& error) {
+      const std::string hint = error.hint + (edits != nullptr ? "; an edit may have to change less" : "");
+      if (step == 0) throw Error(error.code, error.message, hint);
+      failure.emplace(error.code, fmt::format("after {} tokens, which were kept: {}", step, error.message), hint);
+      result.stopped = "error";
+      break;
+    }
     if (step == 0) {
       prefill_seconds = prefill.seconds();
       decode = Stopwatch();
@@ -160,6 +171,7 @@ void generate(const Request& request, const Model& model, const std::vector<std:
       passes > 0 ? static_cast<double>(passes) / decode.seconds() : std::numeric_limits<double>::quiet_NaN();
   if (edits != nullptr) result.edits = edits->receipts();
   model.checkpoint().check_intact();
+  return failure;
 }
 
 }  // namespace
@@ -168,6 +180,7 @@ int run_generate(const Words& words) {
   Request request;
   if (!parse(request, words)) return kDone;
   const Options& options = request.options;
+  check_outputs(options);
   const auto path = locate(options.model_name());
   const Model model = load_model(path, request.most_tokens >= kWorthPacking ? Packing::all : Packing::none);
   require_left_to_right(model.config(), "a text cannot be continued");
@@ -187,9 +200,10 @@ int run_generate(const Words& words) {
   TextStream stream(terminal.interactive);
   const bool shows_prompt = streams && terminal.interactive && !request.chat && model.encoder() == nullptr;
   if (shows_prompt) stream.add(model.tokenizer().decode(ids));
-  generate(request, model, ids, continuation, edits.get(), result, shows_prompt, [&](std::string_view bytes) {
-    if (streams) stream.add(bytes);
-  });
+  const auto failure =
+      generate(request, model, ids, continuation, edits.get(), result, shows_prompt, [&](std::string_view bytes) {
+        if (streams) stream.add(bytes);
+      });
   if (streams) {
     stream.finish();
     if (options.shows_progress())
@@ -200,6 +214,7 @@ int run_generate(const Words& words) {
   } else {
     deliver(options, {.json = [&](Output& out) { write_json(out, result); }, .page = nullptr});
   }
+  if (failure) throw *failure;
   if (result.stopped != "interrupted") {
     check_all_matched(result);
     return kDone;

@@ -56,8 +56,6 @@ int run_read(const Words& words) {
   const std::vector<Edit> edits = choice.intervention.chosen_edits();
   check_edits(edits, plan.request);
   const auto runs = choice.intervention.chosen_runs(model);
-  if (edits.empty() && !runs.empty())
-    throw Error(ErrorCode::usage, "another text is given, but no --edit that takes values from it", "add --edit EDIT");
   announce(options, model, plan.request, tokens);
 
   ProgressLine progress(options.shows_progress());

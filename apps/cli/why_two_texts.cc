@@ -10,8 +10,6 @@
 #include "verbs.h"
 
 namespace regard::cli {
-namespace {}  // namespace
-
 int why_two_texts(const Options& options, const InterventionOptions& intervention, bool heads, const Model& model,
                   const std::filesystem::path& path) {
   const TwoTextRequest asked = two_text_request(options, intervention, model);

@@ -1,7 +1,8 @@
 #pragma once
 // Edits of a text that a model continues, made in the prompt and in every row that is made alike: a row has the bits
-// that a whole run of the finished text gives it with the same edits (law 3). What is taken from the run without edits,
-// its values and its means, is the prompt's: that is all there is of it when the first token is chosen.
+// that a whole run of the finished text, in a State of the same planned length, gives it with the same edits (law 3).
+// What is taken from the run without edits, its values and its means, is the prompt's: that is all there is of it when
+// the first token is chosen.
 
 #include <cstdint>
 #include <map>

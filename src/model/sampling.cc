@@ -75,7 +75,7 @@ std::int32_t sample(const float* logits, std::int64_t n, const SamplingOptions& 
     if (best < 0 ? !std::isnan(logits[i]) : logits[i] > logits[best]) best = i;
   if (best < 0)
     throw Error(ErrorCode::bad_input, "every logit is NaN: there is no next token to choose",
-                "what the model computed overflowed; if edits are made, change less");
+                "what the model computed overflowed");
   if (o.temperature == 0 || std::isinf(logits[best])) return best;
 
   std::vector<std::int32_t> ids;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "reading/exact_sums.h"
 #include "reading/row_readers.h"

@@ -1,7 +1,6 @@
 // What a reading holds when the last row has passed.
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "reading/exact_sum.h"

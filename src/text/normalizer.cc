@@ -8,6 +8,7 @@
 #include "text/charsmap.h"
 #include "text/expression.h"
 #include "text/normal_form.h"
+#include "text/tokenizer_spec.h"
 #include "text/utf8.h"
 
 namespace regard {

@@ -4,11 +4,12 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import time
 import unittest
 
 from interrupt_test import Session
-from program import ProgramTest
+from program import PROGRAM, ProgramTest
 
 BAD_INPUT, USAGE, INTERRUPTED = 1, 2, 130
 TEXT = "hello 漢字 😀!"
@@ -100,10 +101,12 @@ class GenerateEdits(ProgramTest):
         os.remove(self.path("made.json"))
 
     def test_chat_puts_other_texts_into_the_template_too(self):
-        words = ["generate", "chat.gguf", "-n", "4", "--chat", "--system", "be brief", "--json"]
-        document = self.document(*words[:-1], "-p", TEXT, "--contrast", OTHER, *edits("patch resid_post from=contrast"))
-        other = self.document(*words[:-1], "-p", OTHER)
-        self.assertEqual(document["generated"][0], other["generated"][0])
+        words = ["generate", "chat.gguf", "-n", "1", "--chat", "--system", "be brief"]
+        first = lambda *more: [self.document(*words, "--temperature", "30", "--seed", str(seed), *more)["text"]
+                               for seed in range(12)]
+        other = first("-p", OTHER)
+        self.assertEqual(first("-p", TEXT, "--contrast", OTHER, *edits("patch resid_post from=contrast layer=-1 row=-1")), other)
+        self.assertNotEqual(first("-p", TEXT), other)
 
     def test_ctrl_c_keeps_the_document_and_its_receipts(self):
         session = Session(self, ["generate", "slow.gguf", "-p", "hello", "-n", "1000000", "--temperature", "1", "--seed", "3",
@@ -145,18 +148,22 @@ class GenerateEdits(ProgramTest):
 
     def test_encoder_decoders(self):
         source = "3,14,15,9,26,5"
-        for family in ("t5", "marian"):
+        for family, start in (("t5", 0), ("marian", 47)):  # what they begin with is their padding, too
             words = ["generate", family, "--ids", source, "-n", "6"]
             clean = self.document(*words)
             differs = 0
             for text in ("block edge attention=cross key=0:4", "zero z attention=encoder layer=0", "zero mlp_out row=0:"):
                 document = self.document(*words, *edits(text))
                 (receipt,) = document["receipts"]
-                ids = [0] + [t["id"] for t in document["generated"]]
+                ids = [start] + [t["id"] for t in document["generated"]]
                 ids = ids[:-1] if document["stopped"] == "length" else ids
                 patched = self.document("patch", family, "--ids", source, "--decoder-ids", ",".join(map(str, ids)),
                                         *edits(text), "--metric", "kl")
                 self.assertEqual(receipt, patched["receipts"][0])
+                for step, made in enumerate(document["generated"]):  # each is patch's first choice; padding is never said
+                    choice = self.document("patch", family, "--ids", source, *edits(text), "--metric", "kl",
+                                           "--decoder-ids", ",".join(map(str, ids[:step + 1])))["next_after"]
+                    self.assertEqual(next(c for c in choice if c["id"] != start)["id"], made["id"])
                 differs += document["generated"] != clean["generated"]
             self.assertGreater(differs, 0)
 
@@ -175,8 +182,11 @@ class GenerateEdits(ProgramTest):
             (tiny(*edits("patch z from=contrast"), "--contrast", "hel"), "name the positions: row="),
             (tiny(*edits(f"freeze pattern row={tokens}")), f"the run 'clean' has no position {tokens}"),
             (tiny(*edits("zero z attention=cross")), "attention"),
-            (tiny("--contrast", OTHER), "no --edit that takes values from it"),
-            (tiny("--run", "a=" + OTHER), "no --edit that takes values from it"),
+            (tiny("--contrast", OTHER), 'no --edit takes values from the run "contrast"'),
+            (tiny("--run", "a=" + OTHER), 'no --edit takes values from the run "a"'),
+            (tiny(*edits("zero z"), "--contrast", OTHER), 'no --edit takes values from the run "contrast"'),
+            (tiny(*edits("mean z from=a"), "--run", "a=" + OTHER, "--run-ids", "b=1,2"), 'the run "b"'),
+            (["generate", "t5", "--ids", "3,4", *edits("zero z"), "--run-ids", "a=1,2"], 'the run "a"'),
             (tiny(*edits("mean z from=a"), "--run", "=x"), "--run"),
             (["generate", "t5", "--ids", "3,4", *edits("zero mlp_out attention=cross")], "cross attention has no mlp_out"),
             (["generate", "t5", "--ids", "3,4", "-n", "9000000000000000000", *edits("zero z")], "at most 1048576 tokens"),
@@ -187,6 +197,31 @@ class GenerateEdits(ProgramTest):
             (tiny(*edits("mean z from=a"), "--run", "a=" + "a" * 300), "context is 256"),
             (tiny(*edits("scale mlp_out by=1e38")), "every logit is NaN"),  # overflowed
         ])
+
+    def test_what_was_made_before_an_overflow_is_kept(self):
+        tokens = len(self.generate(most=0)["tokens"])
+        words = ["generate", "tiny.gguf", "-p", TEXT, "-n", "9", *edits(f"scale mlp_out by=3e38 row={tokens + 2}")]
+        result = self.run_program(*words, "-o", "overflow.json")
+        self.assertEqual(result.status, BAD_INPUT)
+        with open(self.path("overflow.json"), encoding="utf-8") as file:
+            document = json.load(file)
+        self.assertEqual(document["stopped"], "error")
+        made = len(document["generated"])
+        self.assertGreaterEqual(made, 3)
+        self.assertLess(made, 9)
+        self.assertIn(f"after {made} tokens, which were kept: every logit is NaN", result.err)
+        self.assertEqual(document["generated"][:3], self.generate(most=3)["generated"])
+        os.remove(self.path("overflow.json"))
+        printed = self.run_program(*words)
+        self.assertEqual(printed.status, BAD_INPUT)
+        self.assertTrue(printed.out.endswith(b"\n"))
+
+    def test_standard_error_need_not_be_writable(self):
+        for to in ("2>&-", "2>/dev/full"):
+            for words, status in (("-n 3 --edit 'zero z layer=0'", 0), ("-n 3 --edit 'zero z layer=99'", USAGE)):
+                done = subprocess.run(f"'{PROGRAM}' generate default --ids 5,6,7 {words} {to}", shell=True, cwd=self.folder,
+                                      stdout=subprocess.PIPE, env=self.environment())
+                self.assertEqual(done.returncode, status, (to, words))
 
 
 if __name__ == "__main__":
