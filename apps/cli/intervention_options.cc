@@ -149,11 +149,11 @@ ExperimentRequest InterventionOptions::request(const Options& options, const Mod
     throw Error(ErrorCode::usage, fmt::format("{} has no encoder: it reads one text", model.config().family),
                 "leave --decoder out");
   request.edits = chosen_edits();
-  check_runs_are_used(true);
   request.metric = chosen_metric(model);
   if (!of_all_rows(request.metric.kind))
     require_head(model.config(), "--metric \"cosine TEXT\" is what can be measured");
   request.runs = chosen_runs(model);
+  check_runs_are_used(true);
   request.ids = prompt_ids(options, model.tokenizer());
   check_length(request.ids, model.config());
   choose_row(request, model);

@@ -9,9 +9,9 @@ namespace regard::cli {
 TwoTextRequest two_text_request(const Options& options, const InterventionOptions& intervention, const Model& model) {
   TwoTextRequest request;
   request.edits = intervention.chosen_placed_edits();
-  intervention.check_runs_are_used(true);
   request.metric = intervention.chosen_metric(model);
   request.runs = intervention.chosen_runs(model);
+  intervention.check_runs_are_used(true);
   request.source = prompt_ids(options, model.tokenizer());
   check_length(request.source, model.encoder()->config());
   for (const auto& [name, source] : request.runs) check_length(source, model.encoder()->config());
