@@ -38,9 +38,13 @@ std::atomic<std::size_t> largest{0};
 
 }  // namespace
 
-[[gnu::noinline]] void* operator new(std::size_t size) {
+// In the whole program: every form that `delete` below may be given.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   if (size > largest) largest = size;
-  if (void* memory = std::malloc(size)) return memory;
+  return std::malloc(size);
+}
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  if (void* memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
