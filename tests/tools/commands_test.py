@@ -18,7 +18,7 @@ def run(*command):
 
 class Commands(unittest.TestCase):
     def test_scripts_parse(self):
-        for script in ("check", "demo", ".ci/run", "tools/install_packages"):
+        for script in ("check", "demo", ".ci/run", "tools/install_packages", "tools/emulate"):
             with self.subTest(script):
                 result = run("bash", "-n", script)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
