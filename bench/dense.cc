@@ -38,9 +38,10 @@ struct Shape {
 void dense_lines(const std::string& filter, const std::function<void(const Line&)>& each) {
   constexpr std::string_view name = "dense product";
   if (name.find(filter) == std::string_view::npos) return;
-  for (const Shape& c : {Shape{DType::f32, 512, 1536, 576}, Shape{DType::q4_1, 512, 1536, 576},
-                         Shape{DType::f32, 1, 49152, 576}, Shape{DType::bf16, 1, 49152, 576},
-                         Shape{DType::q4_1, 1, 262144, 576}, Shape{DType::q4_1, 1, 262144, 576, true}}) {
+  for (const Shape& c :
+       {Shape{DType::f32, 512, 1536, 576}, Shape{DType::q4_1, 512, 1536, 576}, Shape{DType::f32, 1, 49152, 576},
+        Shape{DType::bf16, 1, 49152, 576}, Shape{DType::bf16, 1, 49152, 576, true}, Shape{DType::q4_1, 1, 262144, 576},
+        Shape{DType::q4_1, 1, 262144, 576, true}}) {
     const StoredWeights w = stored_weights(c.type, c.outputs, c.inputs);
     Tensor<float, 2> x({c.rows, c.inputs}), y({c.rows, c.outputs});
     Noise(7).fill(x.data(), x.size());

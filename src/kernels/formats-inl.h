@@ -9,10 +9,10 @@
 
 #include <algorithm>
 
+#include "kernels/half_strips-inl.h"
 #include "kernels/matmul.h"
 #include "kernels/read_blocks-inl.h"
 #include "kernels/read_superblocks-inl.h"
-#include "kernels/unpack_plain-inl.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 
@@ -21,8 +21,11 @@ namespace regard::HWY_NAMESPACE {
 
 // Weight rows taken together, in vectors, for one, two and four rows of x: enough chains to hide the latency of one,
 // few enough sums, scales and minima for the registers (16 with AVX2, 32 with AVX-512).
-inline constexpr std::size_t kGroupsOfOne = 4, kGroupsOfTwo = kLanes == 16 ? 4 : 3,
-                             kGroupsOfFour = kLanes == 16 ? 4 : 2;
+struct ChainGroups {
+  std::size_t one, two, four;
+};
+inline constexpr ChainGroups kNumberGroups = kLanes == 16 ? ChainGroups{4, 4, 4} : ChainGroups{4, 3, 2};
+inline constexpr ChainGroups kHalfGroups = kLanes == 16 ? ChainGroups{4, 4, 4} : ChainGroups{6, 6, 3};
 
 // What a form of the product does with numbers that have minima or not, of 4 or 8 bits.
 struct NumberKernels {
@@ -31,27 +34,37 @@ struct NumberKernels {
 };
 template <bool kMinimum, bool kNibbles>
 inline constexpr NumberKernels kNumberKernels = {
-    WidenBlock<kMinimum, kNibbles>, ChainBlocks<kMinimum, kNibbles, 1, kGroupsOfOne>,
-    ChainBlocks<kMinimum, kNibbles, 2, kGroupsOfTwo>, ChainBlocks<kMinimum, kNibbles, 4, kGroupsOfFour>};
+    WidenBlock<kMinimum, kNibbles>, ChainBlocks<kMinimum, kNibbles, 1, kNumberGroups.one>,
+    ChainBlocks<kMinimum, kNibbles, 2, kNumberGroups.two>, ChainBlocks<kMinimum, kNibbles, 4, kNumberGroups.four>};
 
-// out[(k - begin) * stride + r] = W[row r, k] for k in [begin, end), of a plain type.
-using UnpackFunction = void (*)(const std::byte* const* rows, std::int64_t begin, std::int64_t end, float* out,
-                                std::size_t stride);
+// What it does with plain ones of 16 bits that are packed.
+struct HalfKernels {
+  WidenHalvesFunction widen;
+  ChainHalvesFunction chain_of_one, chain_of_two, chain_of_four;
+};
+template <class Type>
+inline constexpr HalfKernels kHalfKernels = {WidenHalfStrip<Type>, ChainHalves<Type, 1, kHalfGroups.one>,
+                                             ChainHalves<Type, 2, kHalfGroups.two>,
+                                             ChainHalves<Type, 4, kHalfGroups.four>};
 
-// Either unpack, or all others.
 struct Format {
-  UnpackFunction unpack = nullptr;
-  ReadFunction read = nullptr;
-  NumberFormat numbers{};
+  UnpackFunction unpack = nullptr;      // plain types: rows as they are stored to f32
+  ReadFunction read = nullptr;          // types that are packed: rows as they are stored to a strip
+  const HalfKernels* halves = nullptr;  // plain types that are packed
+  NumberFormat numbers{};               // quantised types
   const NumberKernels* kernels = nullptr;
 
-  bool quantised() const { return read != nullptr; }
+  bool quantised() const { return unpack == nullptr; }
+  // Of `count` numbers of a packed strip, whole blocks of one chain but for the last.
+  std::int64_t StripBytes(std::int64_t count) const {
+    return quantised() ? numbers.Bytes(count) : count * kStrip * static_cast<std::int64_t>(sizeof(std::uint16_t));
+  }
 };
 
 template <class Type>
 Format Quantised() {
   constexpr NumberFormat kFormat = Type::kFormat;
-  return {nullptr, ReadBlock<Type>, kFormat, &kNumberKernels<kFormat.minimum, kFormat.nibbles>};
+  return {nullptr, ReadBlock<Type>, nullptr, kFormat, &kNumberKernels<kFormat.minimum, kFormat.nibbles>};
 }
 
 inline Format FormatOf(DType type) {
@@ -59,9 +72,9 @@ inline Format FormatOf(DType type) {
     case DType::f32:
       return {UnpackF32};
     case DType::f16:
-      return {UnpackF16};
+      return {UnpackF16, ReadHalves, &kHalfKernels<F16>};
     case DType::bf16:
-      return {UnpackBF16};
+      return {UnpackBF16, ReadHalves, &kHalfKernels<BF16>};
     case DType::f64:
       return {UnpackF64};
     case DType::q4_0:
@@ -100,19 +113,24 @@ struct Weights {
   const Format& format;
   const std::byte* packed = nullptr;  // the strips of a PackedMatrix, if there is one
 
+  // Packed: where the strip of row n has its number k, row 0 of it; of the last strip past the end.
+  const std::byte* Strip(std::int64_t n, std::int64_t k) const {
+    n = std::min(n, stored.rows - 1);
+    return packed + n / kStrip * format.StripBytes(stored.cols) + format.StripBytes(k);
+  }
+
+  // Packed halves: number k of the kLanes rows from row n on, n a multiple of kLanes.
+  const std::uint16_t* Halves(std::int64_t n, std::int64_t k) const {
+    return reinterpret_cast<const std::uint16_t*>(Strip(n, k)) + n % kStrip;
+  }
+
   // Quantised: numbers [k, k_end) of the kLanes rows from row n on, n a multiple of kLanes and k of kChain. Those of
   // the last rows, past the end. `rows` and `strip` serve weights that are not packed: where the rows are stored, and
   // room for one strip.
   StripBlock Block(std::int64_t n, std::int64_t k, std::int64_t k_end, const std::byte* const* rows,
                    std::byte* strip) const {
-    constexpr auto lanes = static_cast<std::int64_t>(kLanes);
-    const NumberFormat& numbers = format.numbers;
-    if (packed == nullptr) {
-      format.read(rows, k, k_end, strip, n % kStrip);
-      return {strip, n % kStrip};
-    }
-    n = std::min(n, (stored.rows - 1) / lanes * lanes);
-    return {packed + n / kStrip * numbers.Bytes(stored.cols) + numbers.Bytes(k), n % kStrip};
+    if (packed == nullptr) format.read(rows, k, k_end, strip, n % kStrip);
+    return {packed == nullptr ? strip : Strip(n, k), n % kStrip};
   }
 };
 

@@ -28,7 +28,7 @@ void Product(const Matrix& w, const std::byte* packed, View<const float, 2> x, V
   const Format format = FormatOf(w.dtype);
   const Weights weights{w, format, packed};
   const std::int64_t rows = x.shape[0];
-  const bool few = rows <= kFewest, chained = rows <= kMostChained && format.quantised();
+  const bool few = rows <= kFewest, chained = rows <= kMostChained && (packed != nullptr || format.quantised());
   const std::int64_t width = chained ? kChainedWidth : (few ? kFewRows : kManyRows).width();
   const std::int64_t panels = (w.rows + width - 1) / width;
   const std::int64_t chunks = (rows + kRowChunk - 1) / kRowChunk;
@@ -58,18 +58,18 @@ void Product(const Matrix& w, const std::byte* packed, View<const float, 2> x, V
   }
 }
 
-bool IsQuantised(DType type) { return FormatOf(type).quantised(); }
+bool Packs(DType type) { return FormatOf(type).read != nullptr; }
 
 std::int64_t PackedBytes(const Matrix& w) {
-  return (w.rows + kStrip - 1) / kStrip * FormatOf(w.dtype).numbers.Bytes(w.cols);
+  return (w.rows + kStrip - 1) / kStrip * FormatOf(w.dtype).StripBytes(w.cols);
 }
 
 void Pack(const Matrix& w, std::byte* strips) {
   const Format format = FormatOf(w.dtype);
-  const std::int64_t bytes = format.numbers.Bytes(w.cols);
+  const std::int64_t bytes = format.StripBytes(w.cols);
   parallel_for((w.rows + kStrip - 1) / kStrip, [&](std::int64_t strip, int) {
     for (std::int64_t k = 0; k < w.cols; k += kChain) {
-      std::byte* block = strips + strip * bytes + format.numbers.Bytes(k);
+      std::byte* block = strips + strip * bytes + format.StripBytes(k);
       for (std::int64_t lane = 0; lane < kStrip; lane += kLaneCount) {
         const std::byte* rows[kLanes];
         PanelRows(w, strip * kStrip + lane, kLaneCount, rows);
@@ -90,7 +90,7 @@ namespace regard {
 namespace {
 
 HWY_EXPORT(Product);
-HWY_EXPORT(IsQuantised);
+HWY_EXPORT(Packs);
 HWY_EXPORT(PackedBytes);
 HWY_EXPORT(Pack);
 
@@ -128,7 +128,7 @@ void matmul(const PackedMatrix& w, View<const float, 2> x, View<float, 2> y) {
   if (x.shape[0] > 0 && w.stored.rows > 0) HWY_DYNAMIC_DISPATCH(Product)(w.stored, w.strips, x, y);
 }
 
-bool packs(DType type) { return HWY_DYNAMIC_DISPATCH(IsQuantised)(type); }
+bool packs(DType type) { return HWY_DYNAMIC_DISPATCH(Packs)(type); }
 
 std::int64_t packed_bytes(const Matrix& w) {
   check(w);

@@ -1,10 +1,11 @@
 #pragma once
-// Quantised weights once more in memory, in the order in which the dense product wants them.
+// Weights once more in memory, in the order in which the dense product wants them.
 //
 // As they are stored, a row's numbers lie side by side, and the product, whose lanes are rows, must turn them every
 // time: for one row of x that takes as long as the product itself. Packed, they are turned once: strips of 16 rows,
-// laid out as src/kernels/words-inl.h says, the same on every target. Numbers stay quantised, 4 or 8 bits each, and no
-// bit of any product changes (law 3). The stored weights are not touched (law 8).
+// the same on every target. Numbers stay as they are: quantised ones of 4 or 8 bits (src/kernels/words-inl.h), bf16 and
+// f16 (src/kernels/half_strips-inl.h). No bit of any product changes (law 3). The stored weights are not touched (law
+// 8).
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@ struct PackedMatrix {
   const std::byte* strips = nullptr;  // owned by whoever packed
 };
 
-// Whether a type can be packed: all quantised ones.
+// Whether a type is packed: all but f32 and f64, which are read no faster that way.
 bool packs(DType type);
 // Bytes that w will take; a multiple of 64. Error{bad_input} if its type is not packed or its rows are not whole
 // blocks.

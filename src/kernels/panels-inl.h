@@ -137,7 +137,10 @@ class PanelTask {
   void Unpack(std::int64_t n, std::int64_t begin, std::int64_t end, const std::byte* const* rows, float* out) {
     const Format& format = weights_.format;
     const auto stride = static_cast<std::size_t>(shape_.width());
-    if (!format.quantised()) return format.unpack(rows, begin, end, out, stride);
+    if (!format.quantised()) {
+      if (weights_.packed == nullptr) return format.unpack(rows, begin, end, out, stride);
+      return format.halves->widen(weights_.Halves(n, begin), end - begin, out, stride);
+    }
     const StripBlock block = weights_.Block(n, begin, end, rows, strip_);
     ReadScales(block, end - begin, format.numbers, scales_);
     format.kernels->widen(WordsOf(block, end - begin, format.numbers), scales_, end - begin, format.numbers.sub_bits,

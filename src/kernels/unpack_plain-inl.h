@@ -82,6 +82,9 @@ inline void UnpackF64(const std::byte* const* rows, std::int64_t begin, std::int
   UnpackOneByOne<double>(rows, begin, end, out, stride, [](double v) { return static_cast<float>(v); });
 }
 
+using UnpackFunction = void (*)(const std::byte* const* rows, std::int64_t begin, std::int64_t end, float* out,
+                                std::size_t stride);
+
 }  // namespace regard::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -71,8 +71,8 @@ struct Head {
   Linear logits;  // [V, embedding width]; weight.data is null where the model has none
 };
 
-// Whether quantised matrices are held packed too (kernels/packed.h): worth it where many single rows will go through,
-// as when a text is continued. Changes no bit of any result.
+// Whether matrices of few bits are held packed too (kernels/packed.h): worth it where many single rows will go
+// through, as when a text is continued. Changes no bit of any result.
 enum class Packing { none, all };
 
 class Model {

@@ -107,11 +107,11 @@ TEST(Matmul, PackedWeightsGiveTheSameBits) {
   for (DType type : kAllTypes) {
     SCOPED_TRACE(info(type).name);
     const std::int64_t block = info(type).block_elements;
-    if (block == 1) {
+    if (type == DType::f32 || type == DType::f64) {
       EXPECT_FALSE(packs(type));
       continue;
     }
-    for (std::int64_t cols : {block, std::int64_t{288}, std::int64_t{768}}) {
+    for (std::int64_t cols : {block, std::int64_t{61}, std::int64_t{259}, std::int64_t{288}, std::int64_t{768}}) {
       if (cols % block != 0) continue;
       for (std::int64_t outputs : {1, 40, 105}) {
         const StoredMatrix w(type, 2 * outputs, cols);
@@ -122,7 +122,7 @@ TEST(Matmul, PackedWeightsGiveTheSameBits) {
         on_each_target([&](const std::string&) {
           const Packed packed(even);
           on_each_target([&](const std::string&) {
-            for (std::int64_t rows : {1, 3, 4, 7}) {
+            for (std::int64_t rows : {1, 2, 3, 4, 7}) {
               const std::vector<float> y = product(packed(), x, rows);
               EXPECT_TRUE(same_bits(std::span<const float>(y), std::span<const float>(expected).first(y.size())))
                   << rows << " x " << cols << " -> " << outputs;
@@ -135,12 +135,14 @@ TEST(Matmul, PackedWeightsGiveTheSameBits) {
 }
 
 TEST(Matmul, PackedWeightsAreACopyOfAboutTheSameSize) {
-  StoredMatrix w(DType::q4_1, 96, 512);
-  const std::vector<float> x = random_rows(1, 512), expected = product(w(), x, 1);
-  const Packed packed(w());
-  EXPECT_EQ(packed_bytes(w()), 96 * row_bytes(DType::q4_1, 512));  // whole strips: as many bytes as stored
-  for (std::int64_t n = 0; n < 96; ++n) std::memset(w.row(n), 0, static_cast<std::size_t>(w().row_stride));
-  EXPECT_TRUE(same_bits(product(packed(), x, 1), expected));
+  for (const DType type : {DType::q4_1, DType::bf16, DType::f16}) {
+    StoredMatrix w(type, 96, 512);
+    const std::vector<float> x = random_rows(1, 512), expected = product(w(), x, 1);
+    const Packed packed(w());
+    EXPECT_EQ(packed_bytes(w()), 96 * row_bytes(type, 512));  // whole strips: as many bytes as stored
+    for (std::int64_t n = 0; n < 96; ++n) std::memset(w.row(n), 0, static_cast<std::size_t>(w().row_stride));
+    EXPECT_TRUE(same_bits(product(packed(), x, 1), expected));
+  }
 }
 
 TEST(Matmul, WhatCannotBePackedIsRefused) {
@@ -152,8 +154,10 @@ TEST(Matmul, WhatCannotBePackedIsRefused) {
     }
     return false;
   };
-  const StoredMatrix plain(DType::bf16, 10, 64), blocks(DType::q4_0, 10, 64), none(DType::q4_0, 0, 64);
+  const StoredMatrix plain(DType::f32, 10, 64), halves(DType::bf16, 10, 64), blocks(DType::q4_0, 10, 64),
+      none(DType::q4_0, 0, 64);
   EXPECT_TRUE(refused(plain()));
+  EXPECT_FALSE(refused(halves()));
   EXPECT_FALSE(refused(blocks()));
   Matrix broken = blocks();
   broken.cols = 48;
