@@ -9,14 +9,31 @@
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 
+// sqrt(mean_c v_c^2 + eps) of the vectors of channels that values(c, lanes) gives, 0 in lanes past the end. Squares of
+// finite numbers may be too large for f32 where their root is not: then they are taken of 2^-80 v, beside which eps is
+// nothing. Without it such a row would be divided by infinity, and 0 is a wrong answer that looks like a right one.
+template <class Values>
+HWY_INLINE float RootOfMeanSquare(std::int64_t channels, float eps, const Values& values) {
+  const auto mean = [&](float factor) HWY_ATTR {
+    const V factors = hn::Set(F32(), factor);
+    const float sum = SumChannels(channels, [&](V partial, std::int64_t c, std::int64_t lanes) HWY_ATTR {
+      const V v = hn::Mul(values(c, lanes), factors);
+      return Fma(v, v, partial);
+    });
+    return sum / static_cast<float>(channels);
+  };
+  const float squares = mean(1);  // to the bit what it is without the factor
+  if (!std::isinf(squares)) return std::sqrt(squares + eps);
+  constexpr float kSmall = 0x1p-80f;
+  return std::sqrt(mean(kSmall)) / kSmall;
+}
+
 void RmsNormRow(const float* x, const float* weight, float eps, float plus, std::int64_t channels, float* y) {
   const F32 d;
-  // 1. mean of squares
-  const float squares = SumChannels(channels, [&](V partial, std::int64_t c, std::int64_t lanes) {
-    const V v = LoadChannels(d, x + c, lanes);
-    return Fma(v, v, partial);
-  });
-  const V size = hn::Set(d, std::sqrt(squares / static_cast<float>(channels) + eps));
+  // 1. size
+  const V size = hn::Set(d, RootOfMeanSquare(channels, eps, [&](std::int64_t c, std::int64_t lanes) HWY_ATTR {
+                           return LoadChannels(d, x + c, lanes);
+                         }));
   // 2. scale; the weight last, as the models do. A quotient, not a product with 1 / size, which would round once more
   const V plus_v = hn::Set(d, plus);
   ForVectors(channels, [&](std::int64_t c, std::int64_t lanes) {
@@ -35,11 +52,9 @@ void LayerNormRow(const float* x, const float* weight, const float* bias, float 
   const float mean = sum / count;
   const V mean_v = hn::Set(d, mean);
   // 2. variance, about the mean: the mean of squares minus the square of the mean would cancel
-  const float squares = SumChannels(channels, [&](V partial, std::int64_t c, std::int64_t lanes) {
-    const V centred = hn::Sub(LoadChannels(d, x + c, lanes, mean), mean_v);
-    return Fma(centred, centred, partial);
-  });
-  const V deviation = hn::Set(d, std::sqrt(squares / count + eps));
+  const V deviation = hn::Set(d, RootOfMeanSquare(channels, eps, [&](std::int64_t c, std::int64_t lanes) HWY_ATTR {
+                                return hn::Sub(LoadChannels(d, x + c, lanes, mean), mean_v);
+                              }));
   // 3. scale and shift
   ForVectors(channels, [&](std::int64_t c, std::int64_t lanes) {
     const V normal = hn::Div(hn::Sub(LoadChannels(d, x + c, lanes), mean_v), deviation);

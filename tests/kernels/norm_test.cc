@@ -15,6 +15,7 @@ namespace {
 
 using testing::canonical_sum;
 using testing::Numbers;
+using testing::on_each_target;
 using testing::same_bits;
 using testing::within_law_1;
 
@@ -153,6 +154,21 @@ TEST(Norm, FaultsOfARowStayInIt) {
     if (!spoilt) {
       EXPECT_EQ(rms[i], good_rms[i]);
       EXPECT_EQ(layer[i], good_layer[i]);
+    }
+  }
+}
+
+// Squares that overflow, of numbers that do not: with a power of two as its scale, to the bit the answer at scale 1.
+TEST(Norm, HugeRowsAreNormalisedLikeAnyOther) {
+  for (std::int64_t channels : {2, 7, 576, 4097}) {
+    for (float scale : {0x1p66f, 0x1p90f, 0x1p115f}) {
+      SCOPED_TRACE(fmt::format("{} channels, scale {}", channels, scale));
+      const Rows huge(8, channels, scale), plain(8, channels);
+      on_each_target([&](const std::string&) {
+        EXPECT_TRUE(same_bits(huge.rms(), plain.rms(false, 0)));
+        EXPECT_TRUE(same_bits(huge.rms(true), plain.rms(true, 0)));
+        EXPECT_TRUE(same_bits(huge.layer(), plain.layer(true, 0)));
+      });
     }
   }
 }
