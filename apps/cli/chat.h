@@ -1,14 +1,17 @@
 #pragma once
-// A person's words put into the form in which a chat model was taught to expect them.
+// A person's words put into the form in which a chat model was taught to expect them: the model's own template.
 
 #include <string>
 #include <string_view>
 
+#include "text/tokenizer.h"
+
 namespace regard::cli {
 
-// `chat_template`: as the model's file stores it (a Jinja program, which is compared with those that are known here,
-// never run). `system` may be empty: what the template says by default. Error{unsupported} for a template that is not
-// known, Error{bad_input} for a model that has none.
-std::string render_chat(std::string_view chat_template, std::string_view system, std::string_view user);
+// What the template of the model's file makes of a conversation that awaits the model's answer: `system`, if it is not
+// empty, and `user`. Special tokens are written out. The template is a program (Jinja); Python's jinja2 runs it in its
+// sandbox, as the public implementation does. Error{bad_input} for a model that has none, for one that its template
+// refuses, and for a template that is no program; Error{unsupported} without Python or its jinja2.
+std::string render_chat(const Tokenizer& tokenizer, std::string_view system, std::string_view user);
 
 }  // namespace regard::cli

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "chat.h"
 #include "interrupt.h"
 #include "kernels/target.h"
 #include "memory.h"
@@ -70,8 +71,24 @@ std::string read_text(const Options& options) {
   return text;
 }
 
+void check_utf8(const std::string& option, const std::string& text) {
+  if (const auto place = first_invalid_utf8(text))
+    throw Error(ErrorCode::usage,
+                fmt::format("text is not UTF-8: byte {} is 0x{:02X}, {}", *place,
+                            static_cast<unsigned char>(text[*place]), option),
+                "convert it first, e.g. with iconv -t UTF-8");
+}
+
+std::vector<std::int32_t> text_ids(const Options& options, const Tokenizer& tokenizer, const std::string& text) {
+  if (!options.chat) return tokenizer.encode_ids(text);
+  const std::string system = options.system.value_or("");
+  check_utf8("--system", system);
+  // A template writes the tokens round a text itself.
+  return tokenizer.encode_ids(render_chat(tokenizer, system, text), {.add_special = false});
+}
+
 std::vector<std::int32_t> prompt_ids(const Options& options, const Tokenizer& tokenizer) {
-  if (!options.ids) return tokenizer.encode_ids(read_text(options));
+  if (!options.ids) return text_ids(options, tokenizer, read_text(options));
   const std::vector<std::int32_t> ids = parse_ids("--ids", *options.ids);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= tokenizer.vocabulary())

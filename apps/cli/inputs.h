@@ -21,6 +21,10 @@ Model load_model(const std::filesystem::path& path, Packing packing = Packing::n
 std::string read_bytes(const std::string& name, std::size_t most);
 // The text of -p or -f. Error{bad_input} when it is not UTF-8, Error{not_found, io} for the file.
 std::string read_text(const Options& options);
+// Error{usage} naming the option when its text is not UTF-8.
+void check_utf8(const std::string& option, const std::string& text);
+// The ids of one of a command's texts: with --chat, of what the model's template makes of it.
+std::vector<std::int32_t> text_ids(const Options& options, const Tokenizer& tokenizer, const std::string& text);
 // The ids of --ids, or those of the text. Error{bad_input} naming an id out of range.
 std::vector<std::int32_t> prompt_ids(const Options& options, const Tokenizer& tokenizer);
 // Error{bad_input} for no tokens at all, or more than the model's context takes.

@@ -35,14 +35,6 @@ std::pair<std::string, std::string> named(const std::string& option, const std::
   return {name, text.substr(cut + 1)};
 }
 
-void check_utf8(const std::string& option, const std::string& text) {
-  if (const auto place = first_invalid_utf8(text))
-    throw Error(ErrorCode::usage,
-                fmt::format("text is not UTF-8: byte {} is 0x{:02X}, {}", *place,
-                            static_cast<unsigned char>(text[*place]), option),
-                "convert it first, e.g. with iconv -t UTF-8");
-}
-
 std::vector<std::int32_t> ids_of_list(const std::string& option, const std::string& text, const Tokenizer& tokenizer) {
   const std::vector<std::int32_t> ids = parse_ids(option, text);
   for (std::size_t i = 0; i < ids.size(); ++i)
@@ -98,12 +90,12 @@ Metric InterventionOptions::chosen_metric(const Model& model) const {
       .kind = MetricKind::diff, .token = parse_token(*token, tokenizer), .against = parse_token(*against, tokenizer)};
 }
 
-std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_runs(
-    const Model& model, const std::function<std::string(const std::string&)>& render) const {
+std::map<std::string, std::vector<std::int32_t>> InterventionOptions::chosen_runs(const Options& options,
+                                                                                  const Model& model) const {
   const Tokenizer& tokenizer = model.tokenizer();
   const auto ids_of = [&](const std::string& option, const std::string& text) {
     check_utf8(option, text);
-    return tokenizer.encode_ids(render ? render(text) : text);
+    return text_ids(options, tokenizer, text);
   };
   std::map<std::string, std::vector<std::int32_t>> chosen;
   const auto add = [&](const std::string& option, const std::string& name, std::vector<std::int32_t> ids) {
@@ -152,7 +144,7 @@ ExperimentRequest InterventionOptions::request(const Options& options, const Mod
   request.metric = chosen_metric(model);
   if (!of_all_rows(request.metric.kind))
     require_head(model.config(), "--metric \"cosine TEXT\" is what can be measured");
-  request.runs = chosen_runs(model);
+  request.runs = chosen_runs(options, model);
   check_runs_are_used(true);
   request.ids = prompt_ids(options, model.tokenizer());
   check_length(request.ids, model.config());

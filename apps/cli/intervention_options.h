@@ -2,7 +2,6 @@
 // What generate, read, patch, sweep and why share: edits, other runs, and what is measured.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,9 +32,8 @@ struct InterventionOptions {
   // The parts of it that reading under edits needs too.
   std::vector<Edit> chosen_edits() const;
   std::vector<PlacedEdit> chosen_placed_edits() const;  // of an encoder-decoder
-  // render: what becomes of a text before it is tokens, if anything does.
-  std::map<std::string, std::vector<std::int32_t>> chosen_runs(
-      const Model& model, const std::function<std::string(const std::string&)>& render = {}) const;
+  // Messages where the prompt is one (--chat): edits take values from the same place of both.
+  std::map<std::string, std::vector<std::int32_t>> chosen_runs(const Options& options, const Model& model) const;
   Metric chosen_metric(const Model& model) const;
   // Error{usage} for a run that no edit takes values from. contrast_compares: --contrast has a use without one.
   void check_runs_are_used(bool contrast_compares) const;

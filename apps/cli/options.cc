@@ -38,6 +38,8 @@ void Options::declare_optional_model(Arguments& arguments) {
 void Options::declare_text(Arguments& arguments) {
   takes_text_ = true;
   declare_optional_text(arguments);
+  arguments.flag("--chat", chat, "put the text into the model's chat template, as the user's message");
+  arguments.text("--system", system, "TEXT", "with --chat: the system message");
 }
 
 void Options::declare_optional_text(Arguments& arguments) {
@@ -72,6 +74,9 @@ bool Options::parse(Arguments& arguments, const std::vector<std::string>& words)
     throw Error(ErrorCode::usage, "no text to read",
                 "give -p TEXT, -f FILE (-f - reads standard input) or --ids 1,2,3");
   if (given > 1) throw Error(ErrorCode::usage, "more than one text to read", "give one of -p, -f and --ids");
+  if (chat && ids)
+    throw Error(ErrorCode::usage, "--chat and --ids together", "a chat template takes a text: give -p or -f");
+  if (system && !chat) throw Error(ErrorCode::usage, "--system without --chat", "add --chat");
   for (const std::string& output : outputs) {
     const std::string extension = std::filesystem::path(output).extension().string();
     if (std::find(extensions_.begin(), extensions_.end(), extension) == extensions_.end())

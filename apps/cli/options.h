@@ -14,6 +14,8 @@ namespace regard::cli {
 struct Options {
   std::optional<std::string> model;
   std::optional<std::string> prompt, file, ids;
+  bool chat = false;
+  std::optional<std::string> system;
   bool json = false;
   std::vector<std::string> outputs;
   std::optional<std::int64_t> threads;
@@ -22,7 +24,7 @@ struct Options {
 
   void declare_model(Arguments& arguments);
   void declare_optional_model(Arguments& arguments);
-  void declare_text(Arguments& arguments);
+  void declare_text(Arguments& arguments);  // one must be given; also --chat, --system
   void declare_optional_text(Arguments& arguments);
   // `extensions`: what -o can write for this verb, {".json", ".csv"}; empty: no -o.
   void declare_output(Arguments& arguments, std::vector<std::string> extensions);

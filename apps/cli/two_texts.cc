@@ -10,7 +10,7 @@ TwoTextRequest two_text_request(const Options& options, const InterventionOption
   TwoTextRequest request;
   request.edits = intervention.chosen_placed_edits();
   request.metric = intervention.chosen_metric(model);
-  request.runs = intervention.chosen_runs(model);
+  request.runs = intervention.chosen_runs(options, model);
   intervention.check_runs_are_used(true);
   request.source = prompt_ids(options, model.tokenizer());
   check_length(request.source, model.encoder()->config());

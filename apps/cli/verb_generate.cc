@@ -3,7 +3,6 @@
 #include <chrono>
 #include <limits>
 
-#include "chat.h"
 #include "destination.h"
 #include "generation_edits.h"
 #include "inputs.h"
@@ -29,14 +28,11 @@ struct Request {
   InterventionOptions intervention;
   SamplingOptions sampling;
   std::int64_t most_tokens = kDefaultTokens;
-  bool chat = false;
-  std::string system;
 };
 
 bool parse(Request& request, const Words& words) {
   std::optional<std::int64_t> n, top_k, seed;
   std::optional<double> temperature, top_p, min_p;
-  std::optional<std::string> system;
   Arguments arguments(
       "generate", "Continues a text. Greedy unless a temperature is given.",
       "Ctrl-C stops and keeps the text so far.\n"
@@ -55,18 +51,12 @@ bool parse(Request& request, const Words& words) {
   arguments.number("--top-p", top_p, 0, 1, "draw from the likeliest that make up this much; 1: all");
   arguments.number("--min-p", min_p, 0, 1, "leave out what is less likely than this times the likeliest");
   arguments.integer("--seed", seed, 0, kAny, "the same seed draws the same text (default 0)");
-  arguments.flag("--chat", request.chat, "put the text into the model's chat template, as the user's message");
-  arguments.text("--system", system, "TEXT", "with --chat: the system message");
   request.intervention.declare_edits(arguments);
   request.intervention.declare_contrast(arguments);
   options.declare_output(arguments, {".json"});
   options.declare_machine(arguments);
   if (!options.parse(arguments, words)) return false;
-  if (request.chat && options.ids)
-    throw Error(ErrorCode::usage, "--chat and --ids together", "a chat template takes a text: give -p or -f");
-  if (system && !request.chat) throw Error(ErrorCode::usage, "--system without --chat", "add --chat");
   request.intervention.check_runs_are_used(false);
-  request.system = system.value_or("");
   request.most_tokens = n.value_or(kDefaultTokens);
   request.sampling = {.temperature = temperature.value_or(top_k || top_p || min_p ? 1 : 0),
                       .top_k = top_k.value_or(0),
@@ -75,22 +65,6 @@ bool parse(Request& request, const Words& words) {
                       .seed = static_cast<std::uint64_t>(seed.value_or(0))};
   validate(request.sampling);
   return true;
-}
-
-std::string as_message(const Request& request, const Tokenizer& tokenizer, const std::string& text) {
-  return render_chat(tokenizer.spec().chat_template, request.system, text);
-}
-
-std::vector<std::int32_t> prompt(const Request& request, const Tokenizer& tokenizer) {
-  if (!request.chat) return prompt_ids(request.options, tokenizer);
-  return tokenizer.encode_ids(as_message(request, tokenizer, read_text(request.options)));
-}
-
-// Other texts are messages where the prompt is one: edits take values from the same place of both.
-std::map<std::string, std::vector<std::int32_t>> other_texts(const Request& request, const Model& model) {
-  if (!request.chat) return request.intervention.chosen_runs(model);
-  return request.intervention.chosen_runs(
-      model, [&](const std::string& text) { return as_message(request, model.tokenizer(), text); });
 }
 
 class Stopwatch {
@@ -185,12 +159,12 @@ int run_generate(const Words& words) {
   const Model model = load_model(path, request.most_tokens >= kWorthPacking ? Packing::all : Packing::none);
   require_left_to_right(model.config(), "a text cannot be continued");
   require_head(model.config(), "a text cannot be continued");
-  const std::vector<std::int32_t> ids = prompt(request, model.tokenizer());
+  const std::vector<std::int32_t> ids = prompt_ids(options, model.tokenizer());
   check_length(ids, model.config());
   const Continuation continuation = continuation_of(model, ids, request.most_tokens);
   ProgressLine progress(options.shows_progress());
-  const auto edits =
-      generation_edits(request.intervention, model, ids, other_texts(request, model), continuation, &progress);
+  const auto edits = generation_edits(request.intervention, model, ids,
+                                      request.intervention.chosen_runs(options, model), continuation, &progress);
   progress.clear();
 
   GenerateResult result{.model = summary(options.model_name(), model.config(), path),
@@ -198,7 +172,7 @@ int run_generate(const Words& words) {
   const Terminal terminal = options.terminal();
   const bool streams = !options.json && options.outputs.empty();
   TextStream stream(terminal.interactive);
-  const bool shows_prompt = streams && terminal.interactive && !request.chat && model.encoder() == nullptr;
+  const bool shows_prompt = streams && terminal.interactive && !options.chat && model.encoder() == nullptr;
   if (shows_prompt) stream.add(model.tokenizer().decode(ids));
   const auto failure =
       generate(request, model, ids, continuation, edits.get(), result, shows_prompt, [&](std::string_view bytes) {

@@ -55,7 +55,7 @@ int run_read(const Words& words) {
   const ReadPlan plan = plan_reading(choice, model, ids);
   const std::vector<Edit> edits = choice.intervention.chosen_edits();
   check_edits(edits, plan.request);
-  const auto runs = choice.intervention.chosen_runs(model);
+  const auto runs = choice.intervention.chosen_runs(options, model);
   announce(options, model, plan.request, tokens);
 
   ProgressLine progress(options.shows_progress());

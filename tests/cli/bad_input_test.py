@@ -106,7 +106,7 @@ class BadInput(ProgramTest):
         (["info", "unknown.gguf"], "unheard-of"),
         (["read", "unknown.gguf", "-p", "a"], "unheard-of"),
         (["generate", "tiny.gguf", "-p", "a", "--chat"], "no chat template"),
-        (["generate", "other-chat.gguf", "-p", "a", "--chat"], "raise_exception"),
+        (["generate", "other-chat.gguf", "-p", "a", "--chat"], "cannot be used: no"),
         (["tokens", "tiny.gguf", "-p", "a", "-o", "no/such/folder/out.json"], "no/such/folder/out.json"),
         (["tokens", "tiny.gguf", "-p", "a", "-o", "full.json"], "No space left"),
         (["logits", "tiny.gguf", "-p", "a", "-o", "full.npz"], "regular file"),

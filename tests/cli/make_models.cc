@@ -1,8 +1,11 @@
-// Writes the models that the tests of the command line run, into the folder named by its argument.
+// Writes the models that the tests of the command line run, into the folder named by its argument; or, with a second
+// one, one model with the chat template that standard input holds, to that file in the folder.
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
+#include <iterator>
 
 #include "support/tiny_llama.h"
 
@@ -17,8 +20,14 @@ constexpr char kChatMl[] =
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
   const std::filesystem::path folder = argv[1];
+  if (argc == 3) {
+    GgufWriter model = tiny_llama();
+    model.string("tokenizer.chat_template", std::string((std::istreambuf_iterator<char>(std::cin)), {}));
+    model.write(folder / argv[2]);
+    return 0;
+  }
   tiny_llama().write(folder / "tiny.gguf");
 
   // Slow enough to be interrupted: many layers, a long context.
