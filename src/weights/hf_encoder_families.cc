@@ -76,8 +76,9 @@ ModelConfig modernbert(HfKeys& keys) {
   rope.base_key = "global_rope_theta";
   rope.local_base = 10000;
   rope.local_base_key = "local_rope_theta";
+  if (keys.says_null(rope.local_base_key)) rope.local_base = keys.positive_or(rope.base_key, rope.base);
   hf_rope(keys, c, rope);
-  keys.find("position_embedding_type");
+  for (const char* unread : {"position_embedding_type", "layer_norm_eps"}) keys.find(unread);
   // local_attention is the width of the whole window: its half on either side.
   const std::int64_t window = keys.find_extent({"local_attention"}).value_or(128) / 2 + 1;
   const std::int64_t every = keys.find_extent({"global_attn_every_n_layers"}).value_or(3);

@@ -27,6 +27,7 @@ ModelConfig gpt2(HfKeys& keys) {
   learned_positions(keys, c);
   keys.find("n_ctx");  // an older name of the same
   c.hidden = keys.find_extent({"n_inner"}).value_or(4 * c.width);
+  keys.expect("feed_forward_length", static_cast<double>(c.hidden));  // a GGUF's, saved by transformers
   c.norm_epsilon = keys.epsilon_or("layer_norm_epsilon", 1e-5);
   c.activation = hf_activation(keys, "activation_function", "gelu_new");
   if (!keys.flag_or("scale_attn_weights", true)) c.attention_scale = 1;
@@ -50,6 +51,9 @@ ModelConfig gpt_neox(HfKeys& keys) {
   rope.partial = 0.25;
   rope.partial_key = "rotary_pct";
   hf_rope(keys, c, rope);
+  // Newer names of the same, which transformers writes beside the older ones and does not read.
+  keys.expect("rope_theta", keys.positive_or(rope.base_key, rope.base));
+  keys.expect("partial_rotary_factor", keys.positive_or(rope.partial_key, rope.partial));
   keys.find("is_decoder");
   return c;
 }

@@ -14,13 +14,18 @@ namespace regard {
 namespace {
 
 // What changes no number of a forward pass: training, generation, bookkeeping (transformers, PretrainedConfig and the
-// configurations of the families). Dropouts are told by their names.
+// configurations of the families), and what files on the hub say besides, which no model reads. Dropouts are told by
+// their names.
 constexpr std::string_view kHarmless[] = {
     "_attn_implementation",
     "_attn_implementation_autoset",
+    "_commit_hash",
+    "_flash_attn_2_enabled",
+    "_model_name_or_path",
     "_name_or_path",
     "_num_labels",
     "architectures",
+    "attn_implementation",
     "attn_pdrop",
     "auto_map",
     "bad_words_ids",
@@ -32,37 +37,54 @@ constexpr std::string_view kHarmless[] = {
     "classifier_bias",
     "classifier_pooling",
     "cls_token_id",
+    "custom_pipelines",
     "decoder_start_token_id",
     "deterministic_flash_attn",
+    "directionality",
     "diversity_penalty",
     "do_sample",
     "dtype",
     "early_stopping",
+    "emb_size",
     "embd_pdrop",
     "encoder_no_repeat_ngram_size",
     "eoi_token_index",
     "eos_token_id",
+    "eos_token_ids",
     "experts_implementation",
     "exponential_decay_length_penalty",
     "finetuning_task",
+    "flash_attn",
+    "force_bos_token_to_be_generated",
     "forced_bos_token_id",
     "forced_eos_token_id",
     "gradient_checkpointing",
     "id2label",
+    "inference_rope_scaling_off",
     "init_std",
     "initial_context_length",
     "initializer_cutoff_factor",
     "initializer_factor",
     "initializer_range",
+    "is_llama_config",
+    "keys_to_ignore_at_inference",
     "label2id",
     "layerdrop",
     "length_penalty",
+    "mask_token_id",
     "max_length",
+    "max_sequence_length",
     "min_length",
+    "model_max_length",
+    "model_type",
+    "n_special",
+    "neftune_noise_alpha",
     "no_repeat_ngram_size",
     "num_beam_groups",
     "num_beams",
+    "num_labels",
     "num_return_sequences",
+    "num_steps",
     "output_attentions",
     "output_hidden_states",
     "output_past",
@@ -74,6 +96,7 @@ constexpr std::string_view kHarmless[] = {
     "pooler_num_fc_layers",
     "pooler_size_per_head",
     "pooler_type",
+    "predict_special_tokens",
     "prefix",
     "pretraining_tp",
     "problem_type",
@@ -86,35 +109,75 @@ constexpr std::string_view kHarmless[] = {
     "return_dict",
     "return_dict_in_generate",
     "router_aux_loss_coef",
+    "scalable_attention",
     "sep_token_id",
     "sinusoidal_pos_embds",
     "sparse_pred_ignore_index",
     "sparse_prediction",
-    "suppress_tokens",
-    "task_specific_params",
-    "temperature",
-    "tf_legacy_loss",
-    "tokenizer_class",
-    "top_k",
-    "top_p",
-    "torch_dtype",
-    "torchscript",
-    "transformers_version",
-    "transformers.js_config",
-    "typical_p",
-    "unk_token_id",
-    "use_bfloat16",
-    "use_cache",
-    "vocab_file",
     "summary_activation",
     "summary_first_dropout",
     "summary_proj_to_labels",
     "summary_type",
     "summary_use_proj",
-    "model_type",
-    "flash_attn",
-    "inference_rope_scaling_off",
+    "suppress_tokens",
+    "task_specific_params",
+    "temperature",
+    "tf_legacy_loss",
+    "tokenizer_class",
+    "tokenizer_model_max_length",
+    "top_k",
+    "top_p",
+    "torch_dtype",
+    "torchscript",
+    "transformers.js_config",
+    "transformers_version",
+    "typical_p",
+    "unk_token_id",
+    "unsloth_fixed",
+    "unsloth_version",
+    "use_bfloat16",
+    "use_cache",
+    "use_flash_attention_2",
+    "use_reentrant_checkpointing",
+    "vocab_file",
+    "xla_device",
 };
+
+// Switches of other families, of older or of other programs. A family that has one asks for it; for all others it
+// stands where every model here has it, or it is refused.
+constexpr std::string_view kOff[] = {
+    "add_cross_attention",
+    "attention_bias",
+    "do_blenderbot_90_layernorm",
+    "is_decoder",
+    "is_encoder_decoder",
+    "lm_head_bias",
+    "mlp_bias",
+    "qk_layer_norms",
+    "qkv_bias",
+    "rope_interleaved",
+    "scale_embeddings",
+    "tie_encoder_decoder",
+    "use_mrope",
+    "use_resampler",
+    "use_sliding_window",
+};
+constexpr std::string_view kOn[] = {
+    "is_causal",
+    "learned_embeddings",
+    "tie_weights_",
+};
+
+template <std::size_t kCount>
+bool is_among(std::string_view name, const std::string_view (&names)[kCount]) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+// null, {}, [] and "" say nothing.
+bool is_empty(const JsonPlace& value) {
+  return ((value.is_array() || value.is_object()) && value.size() == 0) ||
+         (value.is_string() && value.string().empty());
+}
 
 }  // namespace
 
@@ -211,11 +274,18 @@ void HfKeys::expect(std::string_view name, bool value) {
   if (flag_or(name, value) != value) refuse(name, fmt::format("is {}, which is not supported", !value));
 }
 
+void HfKeys::expect(std::string_view name, double value) {
+  if (find_number(name).value_or(value) != value)
+    refuse(name, fmt::format("is not {}, and nothing else is supported", value));
+}
+
 void HfKeys::refuse_unknown() const {
   for (const std::string& key : config_.keys()) {
     if (asked_.contains(key) || key.find("dropout") != std::string::npos || key.ends_with("layerdrop")) continue;
-    if (std::find(std::begin(kHarmless), std::end(kHarmless), key) != std::end(kHarmless)) continue;
-    if (!config_.find(key)) continue;  // null
+    if (is_among(key, kHarmless)) continue;
+    const std::optional<JsonPlace> value = config_.find(key);  // nothing for null
+    if (!value || is_empty(*value)) continue;
+    if (value->is_boolean() && (value->boolean() ? is_among(key, kOn) : is_among(key, kOff))) continue;
     refuse(key, "is not understood; as it may change the result, it is not ignored");
   }
 }

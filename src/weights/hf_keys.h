@@ -42,6 +42,7 @@ class HfKeys {
   [[noreturn]] void bad(std::string_view name, std::string_view what) const;
   // The key, if it is there, must say this: anything else is refused.
   void expect(std::string_view name, bool value);
+  void expect(std::string_view name, double value);
   // Error{unsupported} naming the first key that was not asked for and may change the result.
   void refuse_unknown() const;
   const JsonPlace& whole() const { return config_; }

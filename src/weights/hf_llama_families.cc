@@ -25,6 +25,7 @@ ModelConfig llama(HfKeys& keys) {
   c.activation = hf_activation(keys, "hidden_act", "silu");
   c.query_bias = c.output_bias = has_bias(keys.flag_or("attention_bias", false));
   c.mlp_bias = has_bias(keys.flag_or("mlp_bias", false));
+  if (keys.string_or("activation", "swiglu") != "swiglu") keys.refuse("activation", "is not 'swiglu'");  // Falcon 3
   hf_rope(keys, c);
   return c;
 }
@@ -42,7 +43,8 @@ ModelConfig mistral(HfKeys& keys) {
 
 void qwen_windows(HfKeys& keys, ModelConfig& c) {
   const bool used = keys.flag_or("use_sliding_window", false);
-  const std::int64_t window = keys.find_extent({"sliding_window"}).value_or(4096);
+  const std::int64_t window =
+      keys.find_extent({"sliding_window"}).value_or(keys.says_null("sliding_window") ? 0 : 4096);
   const std::int64_t full = keys.find_integer("max_window_layers").value_or(28);  // the first layers
   hf_windows(keys, c, used ? window : 0, [&](std::int64_t l) { return l >= full; });
 }
@@ -61,6 +63,7 @@ ModelConfig qwen3(HfKeys& keys) {
   c.activation = hf_activation(keys, "hidden_act", "silu");
   c.query_bias = c.output_bias = has_bias(keys.flag_or("attention_bias", false));
   c.query_key_norm = true;
+  keys.expect("use_qk_norm", true);
   hf_rope(keys, c);
   qwen_windows(keys, c);
   return c;
@@ -69,6 +72,7 @@ ModelConfig qwen3(HfKeys& keys) {
 // Qwen3MoeDecoderLayer: layer l is a mixture where (l + 1) % decoder_sparse_step == 0, but for mlp_only_layers.
 ModelConfig qwen3_moe(HfKeys& keys) {
   ModelConfig c = qwen3(keys);
+  keys.expect("shared_expert_intermediate_size", 0.0);
   c.mixture.experts = keys.extent({"num_experts", "num_local_experts"});
   c.mixture.used = keys.extent({"num_experts_per_tok"});
   if (c.mixture.used > c.mixture.experts) keys.bad("num_experts_per_tok", "is larger than the number of experts");
@@ -126,6 +130,7 @@ ModelConfig phi3(HfKeys& keys) {
   ModelConfig c = llama_like(keys);
   c.activation = hf_activation(keys, "hidden_act", "silu");
   keys.expect("attention_bias", false);
+  for (const char* key : {"full_attn_mod", "interpolate_factor"}) keys.expect(key, 1.0);  // Phi-4-mini
   hf_rope(keys, c);
   hf_windows(keys, c, keys.find_extent({"sliding_window"}).value_or(0), [](std::int64_t) { return true; });
   return c;
@@ -135,8 +140,8 @@ ModelConfig gpt_oss(HfKeys& keys) {
   ModelConfig c = llama_like(keys);
   keys.string_or("hidden_act", "silu");  // named so, but computed as clamped_swiglu
   c.activation = Activation::clamped_swiglu;
-  for (const auto& [key, value] : {std::pair{"swiglu_alpha", 1.702}, std::pair{"swiglu_limit", 7.0}})
-    if (keys.find_number(key).value_or(value) != value) keys.refuse(key, fmt::format("is not {}", value));
+  keys.expect("swiglu_alpha", 1.702);
+  keys.expect("swiglu_limit", 7.0);
   c.query_bias = c.output_bias = has_bias(keys.flag_or("attention_bias", true));
   c.mlp_bias = Bias::yes;
   c.sinks = true;

@@ -97,8 +97,10 @@ void hf_heads(HfKeys& keys, ModelConfig& c, std::int64_t heads, std::int64_t kv_
 Activation hf_activation(HfKeys& keys, std::string_view key, std::string_view otherwise) {
   const std::string name = keys.string_or(key, otherwise);
   if (name == "silu" || name == "swish") return Activation::silu;
-  if (name == "gelu") return Activation::gelu_erf;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return Activation::gelu_tanh;
+  if (name == "gelu" || name == "gelu_python") return Activation::gelu_erf;
+  for (const std::string_view tanh :
+       {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast", "gelu_accurate"})
+    if (name == tanh) return Activation::gelu_tanh;
   if (name == "relu") return Activation::relu;
   keys.refuse(key, fmt::format("is '{}', which is not supported", name));
 }

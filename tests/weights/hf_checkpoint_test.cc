@@ -111,6 +111,59 @@ TEST_F(HfCheckpoint, KeysThatAreNotUnderstood) {
   EXPECT_NO_THROW(load_changed("llama", [](HfFolder& f) { f.config["attention_dropout"] = 0.5; }));
 }
 
+// What files on the hub say besides, that no model reads: each with the values that real ones have.
+TEST_F(HfCheckpoint, KeysOfRealFilesThatSayNothing) {
+  const std::pair<const char*, const char*> kSaid[] = {
+      {"qwen2", R"({"use_mrope": false, "attention_bias": false})"},
+      {"llama", R"({"is_llama_config": true, "rope_interleaved": false, "unsloth_fixed": true,
+                    "unsloth_version": "2025.12.5", "max_sequence_length": 2048, "activation": "swiglu",
+                    "_model_name_or_path": "a", "is_causal": true, "neftune_noise_alpha": 0.0, "is_decoder": false,
+                    "qk_layer_norms": false, "use_resampler": false, "use_reentrant_checkpointing": false})"},
+      {"distilbert", R"({"tie_weights_": true, "is_encoder_decoder": false, "num_labels": 2})"},
+      {"modernbert", R"({"layer_norm_eps": 1e-05, "mask_token_id": 4})"},
+      {"gpt2", R"({"n_special": 0, "predict_special_tokens": true, "pruned_heads": {}, "xla_device": null,
+                   "eos_token_ids": null, "is_decoder": false, "feed_forward_length": 96})"},
+      {"bert", R"({"directionality": "bidi", "emb_size": 312, "cell": {}, "structure": [], "pre_trained": "",
+                   "training": "", "hidden_act": "gelu_python"})"},
+      {"phi3", R"({"mlp_bias": false, "lm_head_bias": false, "full_attn_mod": 1, "interpolate_factor": 1})"},
+      {"gpt_neox", R"({"num_steps": "global_step320000", "custom_pipelines": {"a": {"impl": "b"}}})"},
+      {"qwen3_moe", R"({"qkv_bias": false, "use_qk_norm": true, "shared_expert_intermediate_size": 0})"},
+      {"marian", R"({"do_blenderbot_90_layernorm": false, "force_bos_token_to_be_generated": false})"},
+      {"opt", R"({"learned_embeddings": true, "scale_embeddings": false})"},
+      {"t5", R"({"scalable_attention": true})"},
+  };
+  for (const auto& [family, said] : kSaid) {
+    SCOPED_TRACE(family);
+    HfFolder made(family);
+    const ModelConfig plain = load(made).config;
+    made.config.update(Json::parse(said));
+    if (made.config.contains("feed_forward_length")) made.config["feed_forward_length"] = plain.hidden;
+    if (made.config.contains("rotary_pct")) made.config["partial_rotary_factor"] = made.config["rotary_pct"];
+    const ModelConfig config = load(made).config;
+    EXPECT_EQ(std::tie(config.layers, config.hidden, config.window, config.activation, config.causal),
+              std::tie(plain.layers, plain.hidden, plain.window, plain.activation, plain.causal));
+  }
+}
+
+// The same keys with values that would be another model.
+TEST_F(HfCheckpoint, KeysOfRealFilesThatSaySomething) {
+  refuses_value("qwen2", kUnsupported, "use_mrope", true);
+  refuses_value("llama", kUnsupported, "rope_interleaved", true);
+  refuses_value("llama", kUnsupported, "is_causal", false);
+  refuses_value("llama", kUnsupported, "activation", "gelu");
+  refuses_value("distilbert", kUnsupported, "tie_weights_", false);
+  refuses_value("gpt2", kUnsupported, "pruned_heads", {{"0", {1}}});
+  refuses_value("gpt2", kUnsupported, "feed_forward_length", 17);
+  refuses_value("phi3", kUnsupported, "mlp_bias", true);
+  refuses_value("phi3", kUnsupported, "interpolate_factor", 2);
+  refuses_value("gpt_neox", kUnsupported, "rope_theta", 500000);
+  refuses_value("gpt_neox", kUnsupported, "partial_rotary_factor", 0.75);
+  refuses_value("qwen3_moe", kUnsupported, "use_qk_norm", false);
+  refuses_value("qwen3_moe", kUnsupported, "shared_expert_intermediate_size", 64);
+  refuses_value("marian", kUnsupported, "do_blenderbot_90_layernorm", true);
+  refuses_value("opt", kUnsupported, "scale_embeddings", true);
+}
+
 TEST_F(HfCheckpoint, RotaryPositions) {
   const auto rope = [&](ErrorCode code, const std::vector<std::string>& words, const Json& value) {
     refuses_value("llama", code, "rope_parameters", value, words);
@@ -134,6 +187,20 @@ TEST_F(HfCheckpoint, RotaryPositions) {
     f.config.erase("rope_parameters");
     f.config["rotary_pct"] = 2;
   });
+}
+
+// A window of null is none, a rotary base of null that of the global layers.
+TEST_F(HfCheckpoint, NullsThatHaveAMeaning) {
+  const Checkpoint qwen = load_changed("qwen2", [](HfFolder& f) {
+    f.config.update(Json::parse(R"({"use_sliding_window": true, "sliding_window": null, "layer_types": null})"));
+  });
+  EXPECT_EQ(qwen.config.window, std::vector<std::int64_t>(static_cast<std::size_t>(qwen.config.layers), 0));
+  const Checkpoint modern = load_changed("modernbert", [](HfFolder& f) {
+    f.config.erase("rope_parameters");
+    f.config.update(Json::parse(R"({"global_rope_theta": 4321.0, "local_rope_theta": null})"));
+  });
+  EXPECT_EQ(modern.config.rotary_global.base, 4321);
+  EXPECT_EQ(modern.config.rotary_local.base, 4321);
 }
 
 TEST_F(HfCheckpoint, LayerTypesAndWindows) {
