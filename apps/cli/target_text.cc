@@ -30,7 +30,7 @@ std::vector<std::int32_t> target_tokens(const Model& model, View<const float, 2>
     if (const auto padding = model.tokenizer().padding())  // never said (Marian)
       scores(0, *padding) = -std::numeric_limits<float>::infinity();
     const std::int32_t next = sample(scores.data(), scores.size(), {}, 0);
-    if (next == model.tokenizer().eos()) break;
+    if (model.tokenizer().ends_text(next)) break;
     tokens.push_back(next);
   }
   return tokens;

@@ -123,7 +123,7 @@ std::optional<Error> generate(const Request& request, const Model& model, const 
       prefill_seconds = prefill.seconds();
       decode = Stopwatch();
     }
-    if (token == tokenizer.eos()) {
+    if (tokenizer.ends_text(token)) {
       result.stopped = "end";
       break;
     }

@@ -16,17 +16,38 @@ namespace {
 struct Name {
   std::string_view name;
   PreTokenizer rules;
+  bool whole_words = false, bos = false;
 };
 
-// Names as converters write them. Only those whose whole pipeline is the one below: several files share an expression
-// and differ in normalisation, and such a difference would be silent.
+// Names as converters write them (llama.cpp, llama-vocab.cpp, says what each means). Only those whose whole pipeline is
+// the one below: several files share an expression and differ in normalisation, and such a difference would be silent.
 constexpr Name kNames[] = {
-    {"gpt-2", PreTokenizer::gpt2},      {"gpt2", PreTokenizer::gpt2},        {"phi-2", PreTokenizer::gpt2},
-    {"smollm", PreTokenizer::smollm},   {"starcoder", PreTokenizer::smollm}, {"refact", PreTokenizer::smollm},
-    {"qwen2", PreTokenizer::qwen2},     {"llama-bpe", PreTokenizer::llama3}, {"llama3", PreTokenizer::llama3},
-    {"llama-v3", PreTokenizer::llama3}, {"roberta-bpe", PreTokenizer::gpt2}, {"olmo", PreTokenizer::gpt2},
-    {"gpt-4o", PreTokenizer::o200k},
+    {"gpt-2", PreTokenizer::gpt2},
+    {"gpt2", PreTokenizer::gpt2},
+    {"phi-2", PreTokenizer::gpt2},
+    {"roberta-bpe", PreTokenizer::gpt2},
+    {"olmo", PreTokenizer::gpt2},
+    {"smollm", PreTokenizer::smollm},
+    {"starcoder", PreTokenizer::smollm},
+    {"refact", PreTokenizer::smollm},
+    {"qwen2", PreTokenizer::qwen2},
+    {"deepseek-r1-qwen", PreTokenizer::qwen2},
+    {"llama-bpe", PreTokenizer::llama3, true, true},
+    {"llama3", PreTokenizer::llama3, true, true},
+    {"llama-v3", PreTokenizer::llama3, true, true},
+    {"falcon3", PreTokenizer::llama3, true, true},
+    {"pixtral", PreTokenizer::llama3, true, true},
+    {"dbrx", PreTokenizer::llama3},  // Phi-4
+    {"smaug-bpe", PreTokenizer::llama3},
+    {"gpt-4o", PreTokenizer::o200k, true},
+    {"tekken", PreTokenizer::tekken, true, true},
 };
+
+const Name* find_name(std::string_view name) {
+  const Name* const found =
+      std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& known) { return known.name == name; });
+  return found == std::end(kNames) ? nullptr : found;
+}
 
 // The expressions that files write for the rules.
 struct Written {
@@ -34,10 +55,9 @@ struct Written {
   PreTokenizer rules;
 };
 constexpr Written kWritten[] = {
-    {kGpt2Expression, PreTokenizer::gpt2},
-    {kQwen2Expression, PreTokenizer::qwen2},
-    {kLlama3Expression, PreTokenizer::llama3},
-    {kO200kExpression, PreTokenizer::o200k},
+    {kGpt2Expression, PreTokenizer::gpt2},     {kQwen2Expression, PreTokenizer::qwen2},
+    {kLlama3Expression, PreTokenizer::llama3}, {kO200kExpression, PreTokenizer::o200k},
+    {kTekkenExpression, PreTokenizer::tekken},
 };
 
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
@@ -71,8 +91,7 @@ std::size_t qwen2_word_end(const Part& part, std::size_t i, int digits) {
 }  // namespace
 
 PreTokenizer pretokenizer_named(std::string_view name) {
-  for (const Name& known : kNames)
-    if (known.name == name) return known.rules;
+  if (const Name* known = find_name(name)) return known->rules;
   throw Error(ErrorCode::unsupported,
               name.empty() ? std::string("the file does not say which pre-tokenizer its byte-level BPE uses")
                            : fmt::format("pre-tokenizer '{}' is not known", display(name)),
@@ -100,7 +119,15 @@ std::string_view expression_of(PreTokenizer rules) {
 
 bool normalizes(std::string_view name) { return name == "qwen2" || name == "olmo"; }
 
-bool takes_whole_words(PreTokenizer rules) { return rules == PreTokenizer::llama3 || rules == PreTokenizer::o200k; }
+bool takes_whole_words(std::string_view name) {
+  const Name* const known = find_name(name);
+  return known != nullptr && known->whole_words;
+}
+
+bool begins_with_bos(std::string_view name) {
+  const Name* const known = find_name(name);
+  return known != nullptr && known->bos;
+}
 
 std::string_view WordScanner::next() {
   if (at_ == text_.size()) return {};
@@ -131,6 +158,8 @@ std::size_t WordScanner::word_end(std::size_t begin) {
       return qwen2_word_end(Part(text_), begin, 3);
     case PreTokenizer::o200k:
       return o200k_word_end(Part(text_), begin);
+    case PreTokenizer::tekken:
+      return tekken_word_end(Part(text_), begin);
   }
   return text_.size();
 }

@@ -12,7 +12,7 @@
 
 namespace regard {
 
-enum class PreTokenizer { gpt2, smollm, qwen2, llama3, o200k };
+enum class PreTokenizer { gpt2, smollm, qwen2, llama3, o200k, tekken };
 
 // The expressions as files write them; smollm has none of its own (digits one by one, then GPT-2's).
 inline constexpr std::string_view kGpt2Expression =
@@ -25,6 +25,10 @@ inline constexpr std::string_view kO200kExpression =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
     R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view kTekkenExpression =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 // The rules of an expression, if it is one of these.
 std::optional<PreTokenizer> pretokenizer_of_expression(std::string_view expression);
@@ -37,9 +41,11 @@ PreTokenizer pretokenizer_named(std::string_view name);
 // Every name that `pretokenizer_named` takes.
 std::vector<std::string> pretokenizer_names();
 
-// What else a file of that kind does: put the text in NFC first; take a word that is a piece whole, without merging.
+// What else a file of that kind does: put the text in NFC first; take a word that is a piece whole, without merging;
+// put a BOS before every text, where it does not say.
 bool normalizes(std::string_view name);
-bool takes_whole_words(PreTokenizer rules);
+bool takes_whole_words(std::string_view name);
+bool begins_with_bos(std::string_view name);
 
 // Cuts a text from its beginning to its end.
 class WordScanner {

@@ -68,18 +68,18 @@ std::size_t lower_word_end(const Part& part, std::size_t i) {
 // [upper]+[lower]* at `i` where the other does not fit, or `i`.
 std::size_t upper_word_end(const Part& part, std::size_t i) { return case_end(part, i, kUpper); }
 
-}  // namespace
-
-std::size_t o200k_word_end(const Part& part, std::size_t i) {
+// contractions: they belong to the word before them.
+std::size_t cased_word_end(const Part& part, std::size_t i, int digits, bool contractions) {
   const Part::Seen first = part.at(i);
   // One sign that is no letter, digit or line end may stand before a word. A mark may too, or be its beginning.
   const bool prefixes =
       first.kind != CharClass::letter && first.kind != CharClass::number && first.kind != CharClass::newline;
   for (const auto word_end : {lower_word_end, upper_word_end})
     for (const std::size_t from : {prefixes ? i + first.length : i, i})
-      if (const std::size_t end = word_end(part, from); end != from) return part.contraction_end(end, true);
+      if (const std::size_t end = word_end(part, from); end != from)
+        return contractions ? part.contraction_end(end, true) : end;
   if (first.kind == CharClass::number) {
-    for (int n = 0; n < 3 && part.is(i, CharClass::number); ++n) i += part.at(i).length;
+    for (int n = 0; n < digits && part.is(i, CharClass::number); ++n) i += part.at(i).length;
     return i;
   }
   const std::size_t word = part.byte(i) == ' ' ? i + 1 : i;
@@ -91,5 +91,10 @@ std::size_t o200k_word_end(const Part& part, std::size_t i) {
   if (const std::size_t end = part.lines_end(i); end != i) return end;
   return part.space_end(i);
 }
+
+}  // namespace
+
+std::size_t o200k_word_end(const Part& part, std::size_t i) { return cased_word_end(part, i, 3, true); }
+std::size_t tekken_word_end(const Part& part, std::size_t i) { return cased_word_end(part, i, 1, false); }
 
 }  // namespace regard

@@ -16,7 +16,7 @@ Stages byte_level(std::string_view pre) {
   if (normalizes(pre)) stages.normalizers.push_back({.kind = NormalizerStep::Kind::nfc});
   if (rules == PreTokenizer::smollm) stages.cuts.push_back({.kind = CutStep::Kind::digits, .each = true});
   stages.cuts.push_back(split(expression_of(rules)));
-  stages.whole_words = takes_whole_words(rules);
+  stages.whole_words = takes_whole_words(pre);
   stages.spelling.byte_level = true;
   return stages;
 }

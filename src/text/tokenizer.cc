@@ -127,6 +127,8 @@ struct Tokenizer::Model {
       if (!special && type_of(spec, id) != TokenType::user_defined) continue;
       const auto number = static_cast<std::int32_t>(id);
       tokens.push_back({.id = number, .content = std::string(texts.of(number)), .special = special});
+      const std::vector<std::int32_t>& strips = spec.strip_right;
+      tokens.back().strip_right = std::find(strips.begin(), strips.end(), number) != strips.end();
     }
     return tokens;
   }
@@ -255,12 +257,7 @@ bool Tokenizer::is_special(std::int32_t id) const {
 bool Tokenizer::ends_text(std::int32_t id) const {
   if (id < 0 || id >= vocabulary()) return false;
   const std::vector<std::int32_t>& ends = model_->spec.ends;
-  if (id == model_->spec.eos || std::find(ends.begin(), ends.end(), id) != ends.end()) return true;
-  // Files name one EOS, but a conversation's turn often ends with another control token.
-  static constexpr std::string_view kEnds[] = {"<|endoftext|>", "<|im_end|>",    "<|eot_id|>",      "<|eom_id|>",
-                                               "<|end|>",       "<end_of_turn>", "<|end_of_text|>", "</s>"};
-  const std::string_view piece = model_->spec.pieces[static_cast<std::size_t>(id)];
-  return is_special(id) && std::find(std::begin(kEnds), std::end(kEnds), piece) != std::end(kEnds);
+  return id == model_->spec.eos || std::find(ends.begin(), ends.end(), id) != ends.end();
 }
 
 std::string_view Tokenizer::kind_name() const { return model_->kind_name; }

@@ -58,7 +58,7 @@ class Tokenizer {
   std::optional<std::int32_t> separator() const;
   std::optional<std::int32_t> classification() const;
   bool is_special(std::int32_t id) const;  // a control or unknown token: it stands for no text of its own
-  bool ends_text(std::int32_t id) const;   // EOS, or a control token that ends a turn: generation stops here
+  bool ends_text(std::int32_t id) const;   // EOS, or what else the file says ends a turn: generation stops here
   std::string_view kind_name() const;      // for people: "byte-level BPE (smollm)"
   const TokenizerSpec& spec() const;
 

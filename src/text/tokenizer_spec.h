@@ -137,6 +137,7 @@ struct TokenizerSpec {
   std::vector<AliasPiece> aliases;   // unigram
   std::optional<std::int32_t> bos, eos, unknown, padding, mask, separator, classification;  // ids
   std::vector<std::int32_t> ends;         // ids that end a generated text, besides `eos`
+  std::vector<std::int32_t> strip_right;  // without stages: added tokens that take white space behind them along
   bool add_bos = false, add_eos = false;  // put round every text
   bool add_space_prefix = false;  // sentencepiece_bpe without stages: a text is read as if a space stood before it
   std::string chat_template;      // as stored; kept for whoever formats a conversation, never run here

@@ -83,6 +83,7 @@ Checkpoint load_gguf_checkpoint(const std::filesystem::path& path) {
   }
   const StoredTensors tensors = stored_tensors(shards);
   if (config.head) config.tied_head = !tensors.contains("output.weight");
+  if (!tensors.contains("token_types.weight")) config.token_types = 0;  // of bert, DistilBERT has none
   if (config.tied_head && tensors.contains("output.bias"))
     throw Error(ErrorCode::bad_input, fmt::format("{}: there is an 'output.bias' but no 'output.weight'", gguf.file));
   Assembly assembly(checkpoint, tensors);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kQuantization = 2;  // of the block types' layout (ggml.h, GGML_QNT_VERSION)
 
 // What a file of any architecture may say and that is either used below or changes no number.
-constexpr std::array<std::string_view, 25> kUnderstood = {
+constexpr std::array<std::string_view, 26> kUnderstood = {
     "attention.causal",
     "attention.head_count",
     "attention.head_count_kv",
@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 25> kUnderstood = {
     "expert_count",
     "expert_used_count",
     "feed_forward_length",
+    "pooling_type",  // pooling is the reader's
     "rope.dimension_count",
     "rope.freq_base",
     "rope.scale_linear",

@@ -54,6 +54,8 @@ void gemma2(const GgufKeys& keys, ModelConfig& c) {
   gemma(c, 46);
   c.attention_softcap = static_cast<float>(keys.find_positive("attn_logit_softcapping").value_or(50));
   c.logit_softcap = static_cast<float>(keys.find_positive("final_logit_softcapping").value_or(30));
+  // The first files did not say it.
+  if (!keys.file().find_integer(keys.name("attention.sliding_window"))) c.window.assign(c.window.size(), 4096);
   alternate_windows(c, 2);
 }
 
@@ -133,7 +135,6 @@ constexpr std::string_view kGemma3[] = {"attention.layer_norm_rms_epsilon", "att
 constexpr std::string_view kExperts[] = {"attention.layer_norm_rms_epsilon", "expert_feed_forward_length"};
 constexpr std::string_view kLayerNorm[] = {"attention.layer_norm_epsilon"};
 constexpr std::string_view kNeoX[] = {"attention.layer_norm_epsilon", "use_parallel_residual"};
-constexpr std::string_view kBertKeys[] = {"attention.layer_norm_epsilon", "pooling_type"};  // pooling is the reader's
 
 // Rotary pairs are (i, i + D/2) but where said; every linear layer may have a bias but where said; a head that is not
 // there is tied.
@@ -148,7 +149,7 @@ constexpr GgufFamily kGgufFamilies[] = {
     {"gpt2", kLayerNorm, gpt2, NormKind::layer},
     {"gptneox", kNeoX, gptneox, NormKind::layer},
     {"gpt-oss", kExperts, gpt_oss, NormKind::rms, true},
-    {"bert", kBertKeys, bert, NormKind::layer, false, false},
+    {"bert", kLayerNorm, bert, NormKind::layer, false, false},
 };
 
 }  // namespace

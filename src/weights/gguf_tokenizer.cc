@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "tensor/error.h"
+#include "text/pretokenizer.h"
 #include "weights/sentencepiece_model.h"
 
 namespace regard {
@@ -26,13 +28,10 @@ std::vector<std::string> strings(const GgufFile& gguf, std::string_view key) {
   return {array->strings.begin(), array->strings.end()};
 }
 
+// An id past the end, -1 as a number without a sign among them, is how files say that there is none.
 std::optional<std::int32_t> token_id(const GgufFile& gguf, std::string_view key, std::size_t vocabulary) {
   const std::optional<std::int64_t> id = gguf.find_integer(key);
-  if (!id) return std::nullopt;
-  if (*id < 0 || *id >= static_cast<std::int64_t>(vocabulary))
-    throw Error(ErrorCode::bad_input,
-                fmt::format("{}: the metadata key {} is {}, but the ids of its {} tokens go to {}", gguf.file,
-                            in_quotes(key), *id, vocabulary, vocabulary - 1));
+  if (!id || *id < 0 || *id >= static_cast<std::int64_t>(vocabulary)) return std::nullopt;
   return static_cast<std::int32_t>(*id);
 }
 
@@ -104,6 +103,42 @@ void read_bert(TokenizerSpec& spec) {
   stages.spelling.word_marks = true;
 }
 
+// A file names one EOS, but a turn of a conversation often ends with another token: one that has a key, or that is
+// written as llama.cpp knows them (llama-vocab.cpp, special_eog_ids). In gpt-oss <|end|> ends one message of several.
+std::vector<std::int32_t> ends_of(const GgufFile& gguf, const TokenizerSpec& spec) {
+  static constexpr std::string_view kEnds[] = {"<|eot_id|>", "<|im_end|>",      "<|end|>",       "<|return|>",
+                                               "<|call|>",   "<end_of_turn>",   "<|endoftext|>", "<|eom_id|>",
+                                               "<|flush|>",  "<|end_of_text|>", "<EOT>",         "_<EOT>",
+                                               "[EOT]",      "[EOS]",           "<|calls|>",     "<end_of_utterance>"};
+  std::vector<std::int32_t> ends;
+  std::map<std::string_view, std::int32_t> found;
+  for (std::size_t id = 0; id < spec.pieces.size(); ++id)
+    if (std::find(std::begin(kEnds), std::end(kEnds), spec.pieces[id]) != std::end(kEnds))
+      found[spec.pieces[id]] = static_cast<std::int32_t>(id);
+  if (found.contains("<|return|>") && found.contains("<|call|>")) found.erase("<|end|>");
+  for (const auto& [piece, id] : found) ends.push_back(id);
+  for (const std::string_view key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
+    if (const auto id = token_id(gguf, key, spec.pieces.size())) ends.push_back(*id);
+  return ends;
+}
+
+// Phi 3's added tokens take white space behind them along. Files do not say so: it is known by their names, as
+// llama.cpp does (llama-vocab.cpp, "phi-3").
+std::vector<std::int32_t> strips_right(const GgufFile& gguf, const TokenizerSpec& spec) {
+  std::string name(gguf.find_string("general.name").value_or(""));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  std::vector<std::int32_t> strips;
+  if (name.find("phi-3") == std::string::npos && name.find("phi3") == std::string::npos) return strips;
+  for (std::size_t id = 0; id < spec.types.size(); ++id) {
+    const TokenType type = spec.types[id];
+    const std::string& piece = spec.pieces[id];
+    if (type != TokenType::control && type != TokenType::user_defined && piece != "</s>") continue;
+    if (piece != "<unk>" && piece != "<s>" && piece != "<|endoftext|>") strips.push_back(static_cast<std::int32_t>(id));
+  }
+  return strips;
+}
+
 }  // namespace
 
 TokenizerSpec tokenizer_from_gguf(const GgufFile& gguf) {
@@ -141,10 +176,10 @@ TokenizerSpec tokenizer_from_gguf(const GgufFile& gguf) {
   if (byte_level) spec.merges = strings(gguf, "tokenizer.ggml.merges");
 
   // What a file that is silent means: as ggml reads it.
-  const bool llama3 = spec.pre == "llama3" || spec.pre == "llama-v3" || spec.pre == "llama-bpe";
   const auto flag = [&](std::string_view key, bool otherwise) { return gguf.find_bool(key).value_or(otherwise); };
   const auto id = [&](std::string_view key) { return token_id(gguf, key, vocabulary); };
-  spec.add_bos = flag("tokenizer.ggml.add_bos_token", sentencepiece || llama3 || bert);
+  spec.add_bos =
+      flag("tokenizer.ggml.add_bos_token", sentencepiece || bert || (byte_level && begins_with_bos(spec.pre)));
   spec.add_eos = flag("tokenizer.ggml.add_eos_token", unigram);
   spec.add_space_prefix = flag("tokenizer.ggml.add_space_prefix", sentencepiece || unigram);
   spec.bos = id("tokenizer.ggml.bos_token_id");
@@ -197,6 +232,8 @@ TokenizerSpec tokenizer_from_gguf(const GgufFile& gguf) {
     throw Error(ErrorCode::bad_input,
                 fmt::format("{}: an EOS is to be added to every text, but 'tokenizer.ggml.eos_token_id' is missing",
                             gguf.file));
+  if (spec.kind != Kind::wordpiece) spec.ends = ends_of(gguf, spec);
+  spec.strip_right = strips_right(gguf, spec);
   spec.chat_template = gguf.find_string("tokenizer.chat_template").value_or("");
   return spec;
 }

@@ -96,6 +96,10 @@ Words expected(PreTokenizer rules, const std::string& text) {
       R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
       R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
       R"(|\p{N}{1,3}| ?[^S\p{L}\p{N}]+[\r\n/]*|<S>*[\r\n]+|<S>+(?!<NOT S>)|<S>+)"));
+  static const Expression tekken(
+      with_spaces(R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+                  R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+                  R"(|\p{N}| ?[^S\p{L}\p{N}]+[\r\n/]*|<S>*[\r\n]+|<S>+(?!<NOT S>)|<S>+)"));
   switch (rules) {
     case PreTokenizer::gpt2:
       return gpt2_expression().split(text);
@@ -111,6 +115,8 @@ Words expected(PreTokenizer rules, const std::string& text) {
       return three.split(text);
     case PreTokenizer::o200k:
       return o200k.split(text);
+    case PreTokenizer::tekken:
+      return tekken.split(text);
   }
   return {};
 }
@@ -122,8 +128,8 @@ Words scanned(PreTokenizer rules, std::string_view text) {
   return words;
 }
 
-constexpr PreTokenizer kAll[] = {PreTokenizer::gpt2, PreTokenizer::smollm, PreTokenizer::qwen2, PreTokenizer::llama3,
-                                 PreTokenizer::o200k};
+constexpr PreTokenizer kAll[] = {PreTokenizer::gpt2,   PreTokenizer::smollm, PreTokenizer::qwen2,
+                                 PreTokenizer::llama3, PreTokenizer::o200k,  PreTokenizer::tekken};
 
 // PCRE2 10.42 has Unicode 14, utf8proc 2.8 has 15: what only the later one has assigned is left out.
 std::string known_to_both(const std::string& text) {
@@ -171,6 +177,8 @@ TEST(Pretokenizer, CutsWhatPeopleWrite) {
   EXPECT_EQ(scanned(PreTokenizer::llama3, "f(x);\n\n12345"), (Words{"f", "(x", ");\n\n", "123", "45"}));
   EXPECT_EQ(scanned(PreTokenizer::o200k, "HelloWORLD'S a/b\n//x"),
             (Words{"Hello", "WORLD'S", " a", "/b", "\n", "//", "x"}));
+  EXPECT_EQ(scanned(PreTokenizer::tekken, "HelloWORLD'S 12/b\n//x"),
+            (Words{"Hello", "WORLD", "'S", " ", "1", "2", "/b", "\n", "//", "x"}));
   EXPECT_EQ(scanned(PreTokenizer::o200k, "A\u6211BC"), (Words{"A\u6211", "BC"}));
   EXPECT_EQ(scanned(PreTokenizer::o200k, "\u0301ABC"), (Words{"\u0301", "ABC"}));
   // The long s is an s without regard to case, and only there.
@@ -203,10 +211,15 @@ TEST(Pretokenizer, NamesAreThoseOfFiles) {
   EXPECT_EQ(pretokenizer_named("qwen2"), PreTokenizer::qwen2);
   EXPECT_EQ(pretokenizer_named("llama-bpe"), PreTokenizer::llama3);
   for (const std::string& name : pretokenizer_names()) EXPECT_NO_THROW(pretokenizer_named(name));
-  const auto error = testing::error_of([] { pretokenizer_named("tekken"); });
+  EXPECT_EQ(pretokenizer_named("deepseek-r1-qwen"), PreTokenizer::qwen2);
+  EXPECT_FALSE(normalizes("deepseek-r1-qwen"));
+  EXPECT_EQ(pretokenizer_named("dbrx"), pretokenizer_named("falcon3"));
+  EXPECT_FALSE(takes_whole_words("dbrx") || begins_with_bos("dbrx"));
+  EXPECT_TRUE(takes_whole_words("falcon3") && begins_with_bos("falcon3"));
+  const auto error = testing::error_of([] { pretokenizer_named("bloom"); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, ErrorCode::unsupported);
-  EXPECT_NE(error->message.find("'tekken'"), std::string::npos);
+  EXPECT_NE(error->message.find("'bloom'"), std::string::npos);
   for (const std::string& name : pretokenizer_names()) EXPECT_NE(error->hint.find(name), std::string::npos) << name;
   testing::expect_error(ErrorCode::unsupported, {"does not say"}, [] { pretokenizer_named(""); });
 }

@@ -90,6 +90,58 @@ TEST_F(GgufTokenizer, ByteLevel) {
   EXPECT_TRUE(load(w).add_bos);  // silent Llama 3 files mean it
 }
 
+// Files name one EOS; a turn ends with another token, told by a key or by how it is written.
+TEST_F(GgufTokenizer, WhatEndsAText) {
+  const auto ends = [&](std::vector<std::string> pieces, const std::function<void(GgufWriter&)>& more) {
+    GgufWriter w;
+    w.string("tokenizer.ggml.model", "gpt2");
+    w.string("tokenizer.ggml.pre", "gpt-2");
+    w.strings("tokenizer.ggml.merges", std::vector<std::string>{});
+    w.strings("tokenizer.ggml.tokens", pieces);
+    w.u32("tokenizer.ggml.eos_token_id", 0);
+    more(w);
+    const Tokenizer tokenizer(load(w));
+    std::vector<std::string> found;
+    for (std::size_t id = 0; id < pieces.size(); ++id)
+      if (tokenizer.ends_text(static_cast<std::int32_t>(id))) found.push_back(pieces[id]);
+    return found;
+  };
+  using Pieces = std::vector<std::string>;
+  const auto nothing = [](GgufWriter&) {};
+  EXPECT_EQ(ends({"<eos>", "<end_of_turn>", "x"}, nothing), (Pieces{"<eos>", "<end_of_turn>"}));
+  EXPECT_EQ(ends({"<|endoftext|>", "<|end|>", "<|user|>"}, nothing), (Pieces{"<|endoftext|>", "<|end|>"}));
+  EXPECT_EQ(ends({"<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>"}, nothing).size(), 4u);
+  EXPECT_EQ(ends({"e", "x", "y", "z"},
+                 [](GgufWriter& w) {
+                   w.u32("tokenizer.ggml.eot_token_id", 2);
+                   w.u32("tokenizer.ggml.eom_token_id", 3);
+                 }),
+            (Pieces{"e", "y", "z"}));
+  // gpt-oss: the end of one message of several is none of the text.
+  EXPECT_EQ(ends({"<|return|>", "<|call|>", "<|end|>", "<|endoftext|>"}, nothing),
+            (Pieces{"<|return|>", "<|call|>", "<|endoftext|>"}));
+}
+
+// Told by the model's name, as llama.cpp does.
+TEST_F(GgufTokenizer, TokensOfPhi3TakeWhiteSpaceAlong) {
+  for (const char* name : {"Phi3", "Microsoft Phi-3-mini-4k", "Phi 4 mini"}) {
+    GgufWriter w;
+    w.string("general.name", name);
+    w.string("tokenizer.ggml.model", "llama");
+    w.strings("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "<|endoftext|>", "<|user|>", "\u2581", "a", "<0x0A>"});
+    w.f32s("tokenizer.ggml.scores", {0, 0, 0, 0, 0, -1, -2, -3});
+    w.i32s("tokenizer.ggml.token_type", {2, 3, 4, 3, 4, 1, 1, 6});
+    w.boolean("tokenizer.ggml.add_space_prefix", false);
+    w.boolean("tokenizer.ggml.add_bos_token", false);
+    const Tokenizer tokenizer(load(w));
+    const bool strips = name[3] != ' ';
+    using Ids = std::vector<std::int32_t>;
+    EXPECT_EQ(tokenizer.encode_ids("<|user|>\n a"), strips ? (Ids{4, 6}) : (Ids{4, 7, 5, 6})) << name;
+    EXPECT_EQ(tokenizer.encode_ids("</s>\n a"), strips ? (Ids{2, 6}) : (Ids{2, 7, 5, 6})) << name;
+    EXPECT_EQ(tokenizer.encode_ids("<|endoftext|>\n a"), (Ids{3, 7, 5, 6})) << name;
+  }
+}
+
 TEST_F(GgufTokenizer, SentencePiece) {
   GgufWriter w = sentencepiece();
   TokenizerSpec spec = load(w);
@@ -219,14 +271,26 @@ TEST_F(GgufTokenizer, RefusesListsThatDoNotFit) {
           {"not numbers"});
 }
 
-TEST_F(GgufTokenizer, RefusesIdsPastTheVocabulary) {
-  for (const char* which : {"bos", "eos", "unknown", "padding"}) {
+// -1, or the first id past the end: how files say that there is none.
+TEST_F(GgufTokenizer, IdsPastTheVocabularyAreNobodys) {
+  for (const char* which : {"bos", "eos", "unknown", "padding", "eot", "eom"}) {
     const std::string key = std::string("tokenizer.ggml.") + which + "_token_id";
-    refuses(byte_level(), [&](GgufWriter& w) { w.u32(key, 4); }, {"'" + key + "'", "4", "go to 3"});
-    refuses(byte_level(), [&](GgufWriter& w) { w.u32(key, 0xffffffff); }, {"'" + key + "'"});
-    refuses(byte_level(), [&](GgufWriter& w) { w.i32(key, -1); }, {"'" + key + "'", "-1"});
-    refuses(byte_level(), [&](GgufWriter& w) { w.u64(key, std::uint64_t{1} << 32); }, {"'" + key + "'"});
+    const auto none = [&](const auto& set) {
+      GgufWriter w = byte_level();
+      set(w);
+      const TokenizerSpec spec = load(w);
+      EXPECT_EQ(std::tie(spec.bos, spec.eos, spec.unknown, spec.padding),
+                std::tuple(std::nullopt, std::nullopt, std::nullopt, std::nullopt));
+      EXPECT_EQ(spec.ends, std::vector<std::int32_t>());
+    };
+    none([&](GgufWriter& w) { w.u32(key, 4); });
+    none([&](GgufWriter& w) { w.u32(key, 0xffffffff); });
+    none([&](GgufWriter& w) { w.i32(key, -1); });
+    none([&](GgufWriter& w) { w.u64(key, std::uint64_t{1} << 32); });
   }
+}
+
+TEST_F(GgufTokenizer, WhatIsToBeAddedMustBeThere) {
   refuses(byte_level(), [](GgufWriter& w) { w.boolean("tokenizer.ggml.add_bos_token", true); },
           {"BOS", "bos_token_id", "missing"});
   refuses(byte_level(), [](GgufWriter& w) { w.boolean("tokenizer.ggml.add_eos_token", true); },
