@@ -79,16 +79,7 @@ void write_conversation(Output& out, const Tokenizer& tokenizer, std::string_vie
   json.end_array();
   json.key("tokens");
   json.begin_object();
-  const auto token = [&](std::string_view name, std::optional<std::int32_t> id) {
-    if (id) json.member(name, std::string_view(tokenizer.bytes(*id)));
-  };
-  token("bos_token", tokenizer.bos());
-  token("eos_token", tokenizer.eos());
-  token("unk_token", tokenizer.unknown());
-  token("pad_token", tokenizer.padding());
-  token("mask_token", tokenizer.mask());
-  token("sep_token", tokenizer.separator());
-  token("cls_token", tokenizer.classification());
+  for (const auto& [name, text] : tokenizer.spec().template_tokens) json.member(name, std::string_view(text));
   json.end_object();
   json.end_object();
 }

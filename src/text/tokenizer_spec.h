@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace regard {
@@ -141,6 +142,8 @@ struct TokenizerSpec {
   bool add_bos = false, add_eos = false;  // put round every text
   bool add_space_prefix = false;  // sentencepiece_bpe without stages: a text is read as if a space stood before it
   std::string chat_template;      // as stored; kept for whoever formats a conversation, never run here
+  // What it may write by name, as {"bos_token", "<s>"}: those that the file names.
+  std::vector<std::pair<std::string, std::string>> template_tokens;
 };
 
 }  // namespace regard

@@ -19,6 +19,11 @@ std::optional<JsonPlace> read_if_there(const fs::path& path) {
   return read_json(path);
 }
 
+// Of "<s>" or {"content": "<s>", ...}.
+std::string text_of_token(const JsonPlace& place) {
+  return std::string((place.is_object() ? place.at("content") : place).string());
+}
+
 }  // namespace
 
 FolderSettings::FolderSettings(const fs::path& folder)
@@ -37,8 +42,7 @@ std::optional<JsonPlace> FolderSettings::token_place(std::string_view member) co
 
 std::optional<std::string> FolderSettings::token(std::string_view member) const {
   const auto place = token_place(member);
-  if (!place) return std::nullopt;
-  return std::string((place->is_object() ? place->at("content") : *place).string());
+  return place ? std::optional(text_of_token(*place)) : std::nullopt;
 }
 
 bool FolderSettings::flag(std::string_view member, bool otherwise) const {
@@ -57,6 +61,7 @@ std::string FolderSettings::chat_template() const {
   if (fs::exists(file)) return read_whole_file(file, kLargestTemplate);
   const auto place = tokenizer ? tokenizer->find("chat_template") : std::nullopt;
   if (!place) return {};
+  if (place->is_object()) return std::string(place->at("default").string());
   if (!place->is_array()) return std::string(place->string());
   for (const JsonPlace& named : place->elements())
     if (named.at("name").string() == "default") return std::string(named.at("template").string());
@@ -90,6 +95,14 @@ void name_tokens(const FolderSettings& settings, TokenizerSpec& spec) {
                                     {"mask_token", "", &TokenizerSpec::mask},
                                     {"sep_token", "sep_token_id", &TokenizerSpec::separator},
                                     {"cls_token", "", &TokenizerSpec::classification}};
+  for (const Name& name : kNames)
+    if (const auto token = settings.token(name.token)) spec.template_tokens.emplace_back(name.token, *token);
+  // "image_token" and the like of a family.
+  const auto extra = settings.tokenizer ? settings.tokenizer->find("extra_special_tokens") : std::nullopt;
+  if (extra && extra->is_object())
+    for (const std::string& name : extra->keys())
+      if (const JsonPlace place = extra->at(name); place.is_string() || place.is_object())
+        spec.template_tokens.emplace_back(name, text_of_token(place));
   const PieceIndex ids = ids_of(spec);
   // A number, or a list of them; negative means none. So does one past the end: a small vocabulary beside the default
   // of a large one, which transformers writes for whoever says nothing.

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "tensor/error.h"
 #include "text/piece_index.h"
@@ -28,21 +29,55 @@ void grow(TokenizerSpec& spec, std::size_t size) {
   if (!spec.exact_scores.empty()) spec.exact_scores.resize(size);
 }
 
-// Adds a token that vocabularies without tokenizer.json do not list as added: by its own id if it has one.
-void add_token(TokenizerSpec& spec, AddedToken token) {
-  const auto at = static_cast<std::size_t>(token.id);
-  grow(spec, at + 1);
-  spec.pieces[at] = token.content;
-  spec.types[at] = token.special ? TokenType::control : TokenType::user_defined;
-  if (auto& added = spec.stages->added) added->push_back(std::move(token));
-}
+// Puts added tokens on top of a vocabulary.
+class TokenAdder {
+ public:
+  explicit TokenAdder(TokenizerSpec& spec) : spec_(spec), ids_(ids_of(spec)) {
+    if (const auto& added = spec.stages->added)
+      for (std::size_t i = 0; i < added->size(); ++i) places_.emplace((*added)[i].content, i);
+  }
 
-// Tokens that tokenizer_config.json and added_tokens.json put on top of a vocabulary without tokenizer.json.
+  std::optional<std::int32_t> find(std::string_view content) const { return ids_.find(spec_.pieces, content); }
+  bool has(const std::string& content) const { return places_.contains(content); }  // among the added
+  std::int32_t end() const { return static_cast<std::int32_t>(spec_.pieces.size()); }
+
+  // Adds a token, or says how one that is added already is looked for. What the vocabulary has keeps its id; what it
+  // does not have takes no other's.
+  void add(AddedToken token) {
+    auto& added = spec_.stages->added;
+    const auto place = places_.find(token.content);
+    if (place != places_.end()) {
+      token.id = (*added)[place->second].id;
+      (*added)[place->second] = std::move(token);
+      return;
+    }
+    auto at = static_cast<std::size_t>(token.id);
+    if (at < spec_.pieces.size() && !spec_.pieces[at].empty() && spec_.pieces[at] != token.content)
+      at = static_cast<std::size_t>(find(token.content).value_or(end()));
+    token.id = static_cast<std::int32_t>(at);
+    grow(spec_, at + 1);
+    spec_.pieces[at] = token.content;
+    spec_.types[at] = token.special ? TokenType::control : TokenType::user_defined;
+    if (!token.content.empty()) ids_.set(spec_.pieces, token.id);
+    if (!added) return;
+    places_.emplace(token.content, added->size());
+    added->push_back(std::move(token));
+  }
+
+ private:
+  TokenizerSpec& spec_;
+  PieceIndex ids_;
+  std::unordered_map<std::string, std::size_t> places_;  // in stages->added, by content
+};
+
+// Tokens that tokenizer_config.json and added_tokens.json put on top of a vocabulary. What they say of a token that
+// tokenizer.json lists too counts, as in transformers.
 void add_listed_tokens(const FolderSettings& settings, TokenizerSpec& spec) {
   const auto most = static_cast<std::int64_t>(spec.pieces.size()) + kMostUnused;
   const auto check = [&](const JsonPlace& place, std::int64_t id) {
     if (id < 0 || id >= most) throw place.error(fmt::format("has the id {}, which is out of proportion", id));
   };
+  TokenAdder adder(spec);
   const auto decoder = settings.tokenizer ? settings.tokenizer->find("added_tokens_decoder") : std::nullopt;
   if (decoder)
     for (const std::string& key : decoder->keys()) {
@@ -53,29 +88,43 @@ void add_listed_tokens(const FolderSettings& settings, TokenizerSpec& spec) {
       AddedToken token{.id = std::stoi(key), .content = std::string(place.at("content").string())};
       check(place, token.id);
       read_flags(place, token);
-      add_token(spec, std::move(token));
+      adder.add(std::move(token));
     }
   if (decoder || !fs::exists(settings.folder / "added_tokens.json")) return;
   const JsonPlace added = read_json(settings.folder / "added_tokens.json");
   for (const std::string& content : added.keys()) {
     const std::int64_t id = added.at(content).integer();
     check(added.at(content), id);
-    add_token(spec, {.id = static_cast<std::int32_t>(id), .content = content, .special = true});
+    adder.add({.id = static_cast<std::int32_t>(id), .content = content, .special = true});
+  }
+}
+
+// "additional_special_tokens" that the vocabulary does not have come behind it, if the model has rows for them.
+void add_additional_tokens(const FolderSettings& settings, TokenizerSpec& spec) {
+  const auto list = settings.tokenizer ? settings.tokenizer->find("additional_special_tokens") : std::nullopt;
+  const std::int64_t rows = settings.model ? settings.model->integer_or("vocab_size", 0) : 0;
+  if (!list || !list->is_array()) return;
+  TokenAdder adder(spec);
+  for (const JsonPlace& place : list->elements()) {
+    const std::string content(place.is_object() ? place.at("content").string() : place.string());
+    const auto found = content.empty() ? std::nullopt : adder.find(content);
+    if (content.empty() || adder.has(content) || (!found && adder.end() >= rows)) continue;
+    adder.add({.id = found.value_or(adder.end()), .content = content, .special = true});
   }
 }
 
 // The named tokens of a vocabulary that does not list what is special.
 void add_named_tokens(const FolderSettings& settings,
                       const std::vector<std::pair<std::string_view, std::string_view>>& names, TokenizerSpec& spec) {
-  const PieceIndex ids = ids_of(spec);
+  TokenAdder adder(spec);
   for (const auto& [member, otherwise] : names) {
     const std::string content = settings.token(member).value_or(std::string(otherwise));
-    const auto found = content.empty() ? std::nullopt : ids.find(spec.pieces, content);
+    const auto found = content.empty() ? std::nullopt : adder.find(content);
     if (!found) continue;
     AddedToken token{.id = *found, .content = content, .special = true};
     if (const auto place = settings.token_place(member); place && place->is_object()) read_flags(*place, token);
     token.special = true;
-    add_token(spec, std::move(token));
+    adder.add(std::move(token));
     if (member == "unk_token") spec.stages->unknown = *found;
   }
 }
@@ -88,10 +137,11 @@ TokenizerSpec sentencepiece(const FolderSettings& settings, const fs::path& path
     if (extra < 0 || extra > kMostUnused) throw settings.tokenizer->at("extra_ids").error("is out of range");
     // <extra_id_0> is the last one.
     const auto first = static_cast<std::int64_t>(spec.pieces.size());
+    TokenAdder adder(spec);
     for (std::int64_t i = 0; i < extra; ++i)
-      add_token(spec, {.id = static_cast<std::int32_t>(first + i),
-                       .content = fmt::format("<extra_id_{}>", extra - 1 - i),
-                       .special = true});
+      adder.add({.id = static_cast<std::int32_t>(first + i),
+                 .content = fmt::format("<extra_id_{}>", extra - 1 - i),
+                 .special = true});
     spec.add_eos = true;
     return spec;
   }
@@ -176,7 +226,12 @@ TokenizerSpec word_list(const FolderSettings& settings) {
 
 TokenizerSpec vocabulary(const FolderSettings& settings) {
   const auto has = [&](const char* name) { return fs::exists(settings.folder / name); };
-  if (has("tokenizer.json")) return tokenizer_from_json(settings.folder / "tokenizer.json");
+  if (has("tokenizer.json")) {
+    TokenizerSpec spec = tokenizer_from_json(settings.folder / "tokenizer.json");
+    add_listed_tokens(settings, spec);
+    add_additional_tokens(settings, spec);
+    return spec;
+  }
   for (const char* name : {"tokenizer.model", "spiece.model"})
     if (has(name)) return sentencepiece(settings, settings.folder / name);
   if (has("source.spm") && has("vocab.json"))

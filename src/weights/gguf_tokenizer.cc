@@ -223,6 +223,7 @@ TokenizerSpec tokenizer_from_gguf(const GgufFile& gguf) {
     if (wraps) spec.stages->prefix = {*spec.classification};
     if (ends) spec.stages->suffix = {*spec.separator};
   }
+  if (byte_level && !spec.bos && !gguf.find_bool("tokenizer.ggml.add_bos_token")) spec.add_bos = false;  // Falcon 3
   if (spec.stages) spec.stages->unknown = spec.unknown;
   if (spec.add_bos && !spec.bos)
     throw Error(
@@ -234,6 +235,14 @@ TokenizerSpec tokenizer_from_gguf(const GgufFile& gguf) {
                             gguf.file));
   if (spec.kind != Kind::wordpiece) spec.ends = ends_of(gguf, spec);
   spec.strip_right = strips_right(gguf, spec);
+  for (const auto& [name, token] : {std::pair("bos_token", spec.bos),
+                                    {"eos_token", spec.eos},
+                                    {"unk_token", spec.unknown},
+                                    {"pad_token", spec.padding},
+                                    {"mask_token", spec.mask},
+                                    {"sep_token", spec.separator},
+                                    {"cls_token", spec.classification}})
+    if (token) spec.template_tokens.emplace_back(name, spec.pieces[static_cast<std::size_t>(*token)]);
   spec.chat_template = gguf.find_string("tokenizer.chat_template").value_or("");
   return spec;
 }

@@ -129,6 +129,53 @@ class FolderTokenizerFiles : public ::testing::Test {
   const TempFolder folder;
 };
 
+// Tokens that tokenizer.json does not list, and what is said of those that it does (transformers,
+// tokenization_utils_tokenizers.py).
+TEST_F(FolderTokenizerFiles, TokensBesideTokenizerJson) {
+  copy("bert");
+  using Ids = std::vector<std::int32_t>;
+  const auto ids = [&](const char* text) { return Tokenizer(load()).encode_ids(text, {.add_special = false}); };
+  const std::int32_t end = Tokenizer(load()).vocabulary();
+  const Ids plain = ids("[NEW]");
+  ASSERT_GT(plain.size(), 1u);
+  write_file(folder / "config.json", fmt::format(R"({{"vocab_size": {}}})", end + 2));
+  const auto added = [&](const std::string& json) {
+    write_file(folder / "tokenizer_config.json", json);
+    return ids("[NEW]");
+  };
+  const std::string by_id = fmt::format(
+      R"({{"added_tokens_decoder": {{"{}": {{"content": "[NEW]", "special": true, "rstrip": true}}}}}})", end);
+  EXPECT_EQ(added(by_id), Ids{end});
+  EXPECT_EQ(ids("[NEW]  "), Ids{end});
+  EXPECT_EQ(added(R"({"additional_special_tokens": ["[SEP]", {"content": "[NEW]"}]})"), Ids{end});
+  EXPECT_EQ(added(R"({"additional_special_tokens": ["[A]", "[B]", "[NEW]"]})"), plain);  // no row of the model left
+  // An id that is another's is not taken from it.
+  EXPECT_EQ(added(R"({"added_tokens_decoder": {"3": {"content": "[NEW]"}}})"), Ids{end});
+  EXPECT_EQ(ids("[SEP]"), Ids{3});
+  fs::remove(folder / "tokenizer_config.json");
+  write_file(folder / "added_tokens.json", fmt::format(R"({{"[NEW]": {}}})", end));
+  EXPECT_EQ(ids("[NEW]"), Ids{end});
+  // Of a token that is listed, the settings' flags count.
+  const Ids two = ids("[MASK] .");
+  write_file(folder / "tokenizer_config.json",
+             R"({"added_tokens_decoder": {"4": {"content": "[MASK]", "special": true, "single_word": true}}})");
+  EXPECT_EQ(ids("[MASK] ."), two);
+  EXPECT_NE(ids("x[MASK]").back(), 4);
+}
+
+TEST_F(FolderTokenizerFiles, TokensThatATemplateMayWrite) {
+  copy("bert");
+  write_file(folder / "config.json", R"({"bos_token_id": 2, "vocab_size": 510})");
+  write_file(folder / "tokenizer_config.json",
+             R"({"bos_token": null, "eos_token": {"content": "[SEP]"}, "pad_token": "[PAD]",
+                 "extra_special_tokens": {"image_token": "[I]"}, "chat_template": {"default": "{{ z }}"}})");
+  const TokenizerSpec spec = load();
+  EXPECT_EQ(spec.bos, 2);  // named by its id alone: a template has no name for it
+  EXPECT_EQ(spec.template_tokens, (std::vector<std::pair<std::string, std::string>>{
+                                      {"eos_token", "[SEP]"}, {"pad_token", "[PAD]"}, {"image_token", "[I]"}}));
+  EXPECT_EQ(spec.chat_template, "{{ z }}");
+}
+
 TEST_F(FolderTokenizerFiles, NamedTokens) {
   copy("bert");
   write_file(folder / "tokenizer_config.json",
