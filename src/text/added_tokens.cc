@@ -69,6 +69,7 @@ void AddedTokens::split(std::string_view text, bool normalized, bool special, co
   while (const auto match = set.find(text, looked)) {
     looked = match->end;
     const AddedToken& token = tokens_[static_cast<std::size_t>(match->id)];
+    if (token.at_start && match->begin != 0) continue;
     if (token.single_word && touches_word(text, match->begin, match->end)) continue;
     std::size_t begin = match->begin, end = match->end;
     // What the token before it took along is not looked at again.

@@ -127,8 +127,11 @@ struct Tokenizer::Model {
       if (!special && type_of(spec, id) != TokenType::user_defined) continue;
       const auto number = static_cast<std::int32_t>(id);
       tokens.push_back({.id = number, .content = std::string(texts.of(number)), .special = special});
-      const std::vector<std::int32_t>& strips = spec.strip_right;
-      tokens.back().strip_right = std::find(strips.begin(), strips.end(), number) != strips.end();
+      const auto among = [&](const std::vector<std::int32_t>& ids) {
+        return std::find(ids.begin(), ids.end(), number) != ids.end();
+      };
+      tokens.back().strip_right = among(spec.strip_right);
+      tokens.back().at_start = among(spec.at_start);
     }
     return tokens;
   }

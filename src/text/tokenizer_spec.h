@@ -78,6 +78,7 @@ struct AddedToken {
   bool normalized = false;   // looked for in the normalised text, normalised itself
   bool single_word = false;  // only where no letter, digit, mark or _ touches it
   bool strip_left = false, strip_right = false;  // takes white space beside it along
+  bool at_start = false;                         // only where the text begins
 };
 
 // How pieces are written, for reading them back. (A piece of the type `byte` is that byte in any case.)
@@ -137,8 +138,9 @@ struct TokenizerSpec {
   std::vector<PieceMerge> ranked;    // the same by ids, instead of `merges`: a piece may hold a space then
   std::vector<AliasPiece> aliases;   // unigram
   std::optional<std::int32_t> bos, eos, unknown, padding, mask, separator, classification;  // ids
-  std::vector<std::int32_t> ends;         // ids that end a generated text, besides `eos`
-  std::vector<std::int32_t> strip_right;  // without stages: added tokens that take white space behind them along
+  std::vector<std::int32_t> ends;  // ids that end a generated text, besides `eos`
+  // Without stages->added: tokens that take white space behind them along; that are read where a text begins alone.
+  std::vector<std::int32_t> strip_right, at_start;
   bool add_bos = false, add_eos = false;  // put round every text
   bool add_space_prefix = false;  // sentencepiece_bpe without stages: a text is read as if a space stood before it
   std::string chat_template;      // as stored; kept for whoever formats a conversation, never run here

@@ -224,10 +224,32 @@ TokenizerSpec word_list(const FolderSettings& settings) {
   return spec;
 }
 
+// What tokenizer_config.json says of BERT's normalisation counts, whatever tokenizer.json says (BertTokenizer).
+void follow_bert_settings(const FolderSettings& settings, TokenizerSpec& spec) {
+  using Kind = NormalizerStep::Kind;
+  std::vector<NormalizerStep>& steps = spec.stages->normalizers;
+  const bool bert = std::all_of(steps.begin(), steps.end(), [](const NormalizerStep& step) {
+    return step.kind == Kind::clean || step.kind == Kind::space_ideographs || step.kind == Kind::strip_accents ||
+           step.kind == Kind::lowercase;
+  });
+  if (spec.kind != TokenizerSpec::Kind::wordpiece || !bert || !settings.family().ends_with("BertTokenizer")) return;
+  const auto lower = settings.tokenizer ? settings.tokenizer->find("do_lower_case") : std::nullopt;
+  if (!lower) return;
+  const bool lowercase = lower->boolean();
+  const bool cleans =
+      std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.kind == Kind::clean; });
+  steps.clear();
+  if (cleans) steps.push_back({.kind = Kind::clean});
+  if (settings.flag("tokenize_chinese_chars", true)) steps.push_back({.kind = Kind::space_ideographs});
+  if (settings.flag("strip_accents", lowercase)) steps.push_back({.kind = Kind::strip_accents});
+  if (lowercase) steps.push_back({.kind = Kind::lowercase});
+}
+
 TokenizerSpec vocabulary(const FolderSettings& settings) {
   const auto has = [&](const char* name) { return fs::exists(settings.folder / name); };
   if (has("tokenizer.json")) {
     TokenizerSpec spec = tokenizer_from_json(settings.folder / "tokenizer.json");
+    follow_bert_settings(settings, spec);
     add_listed_tokens(settings, spec);
     add_additional_tokens(settings, spec);
     return spec;

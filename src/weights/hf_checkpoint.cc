@@ -79,11 +79,19 @@ Matrix sinusoidal_positions(const ModelConfig& c, Checkpoint& checkpoint) {
 }
 
 // The encoder of an encoder-decoder, a decoder, or a model that is either alone.
-void assemble(const HfFamily& family, Assembly& assembly, Checkpoint& checkpoint, const StoredTensors& tensors) {
+void assemble(const HfFamily& family, HfHead head, Assembly& assembly, Checkpoint& checkpoint,
+              const StoredTensors& tensors) {
   ModelConfig& config = checkpoint.config;
   config.family = family.model_type;
   const std::string_view prefix = prefix_in(family, config, tensors);
+  if (head == HfHead::other_task) {
+    config.head = false;
+    for (const auto& [name, tensor] : tensors)
+      if (is_of_other_task(name)) assembly.ignore(name);
+  }
   if (config.head) config.head = family.head.empty() || tensors.contains(family.head);
+  if (config.head && head == HfHead::none && !config.tied_head)
+    config.head = tensors.contains(hf_part(family, config, prefix, "output.weight").tensor);
   if (!family.untied.empty() && tensors.contains(family.untied)) config.tied_head = false;
   const auto part = [&](const std::string& name) { return find_part(family, config, prefix, name, tensors); };
   for (std::int64_t l = 0; l < config.layers; ++l)
@@ -126,13 +134,14 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
   widen_narrow_weights(json, checkpoint, tensors);
 
   Assembly assembly(checkpoint, tensors);
-  assemble(family, assembly, checkpoint, tensors);
+  const HfHead head = hf_head(json);
+  assemble(family, head, assembly, checkpoint, tensors);
   if (family.encoder != nullptr) {
     Checkpoint& encoder = *checkpoint.encoder;
     encoder.mappings = checkpoint.mappings;
     encoder.files = checkpoint.files;
     Assembly of_encoder(encoder, assembly);
-    assemble(*family.encoder, of_encoder, encoder, tensors);
+    assemble(*family.encoder, head, of_encoder, encoder, tensors);
   }
   assembly.refuse_leftovers();
   checkpoint.tokenizer = tokenizer_of(folder, config.vocabulary);

@@ -88,6 +88,23 @@ const HfFamily& hf_family(const JsonPlace& config) {
                      "supported are: " + known);
 }
 
+HfHead hf_head(const JsonPlace& config) {
+  const auto architectures = config.find("architectures");
+  if (!architectures || !architectures->is_array() || architectures->size() == 0) return HfHead::tokens;
+  const std::string_view name = architectures->at(std::size_t{0}).string();
+  for (const std::string_view task : {"ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering",
+                                      "ForMultipleChoice", "ForNextSentencePrediction"})
+    if (name.ends_with(task)) return HfHead::other_task;
+  return name.ends_with("Model") && !name.ends_with("HeadModel") && !name.ends_with("HeadsModel") ? HfHead::none
+                                                                                                  : HfHead::tokens;
+}
+
+bool is_of_other_task(std::string_view tensor) {
+  static constexpr std::string_view kHeads[] = {"classifier.", "pre_classifier.", "score.", "qa_outputs.", "head."};
+  return std::any_of(std::begin(kHeads), std::end(kHeads),
+                     [&](std::string_view head) { return tensor.starts_with(head); });
+}
+
 TensorPart hf_part(const HfFamily& family, const ModelConfig& config, std::string_view prefix,
                    std::string_view canonical) {
   const CanonicalName parts(canonical);
@@ -106,9 +123,9 @@ TensorPart hf_part(const HfFamily& family, const ModelConfig& config, std::strin
 }
 
 bool hf_ignores(const HfFamily& family, std::string_view tensor) {
-  static constexpr std::string_view kBuffers[] = {"attn.bias",           "attn.masked_bias",
-                                                  "attention.bias",      "attention.masked_bias",
-                                                  "rotary_emb.inv_freq", "position_ids"};
+  static constexpr std::string_view kBuffers[] = {
+      "attn.bias",           "attn.masked_bias", "attention.bias",           "attention.masked_bias",
+      "rotary_emb.inv_freq", "position_ids",     "embeddings.token_type_ids"};
   const auto ends = [&](std::string_view end) { return tensor.ends_with(end); };
   return std::any_of(std::begin(kBuffers), std::end(kBuffers), ends) ||
          std::any_of(family.ignored.begin(), family.ignored.end(), ends);

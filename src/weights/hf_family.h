@@ -50,6 +50,13 @@ struct HfFamily {
 // Error{unsupported} naming the model_type and those there are.
 const HfFamily& hf_family(const JsonPlace& config);
 
+// What a folder holds, by the last word of its first architecture: a model that says tokens, one without a head
+// ("MistralModel"), or one with the head of another task ("BertForSequenceClassification"), whose body can be read.
+enum class HfHead { tokens, none, other_task };
+HfHead hf_head(const JsonPlace& config);
+// Of another task's head.
+bool is_of_other_task(std::string_view tensor);
+
 // Where a canonical tensor of that family is. `prefix`: as this folder has it.
 TensorPart hf_part(const HfFamily& family, const ModelConfig& config, std::string_view prefix,
                    std::string_view canonical);

@@ -123,6 +123,13 @@ TokenizerSpec tokenizer_from_marian(const std::filesystem::path& model, const st
     result.padding = *padding;
   }
   pieces.move_to(result);
+  // ">>deu<<" at the beginning of a text says into which language (MarianTokenizer, remove_language_code).
+  for (std::size_t id = 0; id < result.pieces.size(); ++id) {
+    const std::string& piece = result.pieces[id];
+    if (result.types[id] != TokenType::unused || !piece.starts_with(">>") || !piece.ends_with("<<")) continue;
+    result.types[id] = TokenType::control;
+    result.at_start.push_back(static_cast<std::int32_t>(id));
+  }
   result.unknown = result.stages->unknown = unknown;
   result.eos = eos;
   result.add_eos = true;

@@ -1,6 +1,7 @@
 #include "weights/folder_tokenizer.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "support/errors.h"
 #include "support/temp_folder.h"
@@ -161,6 +162,38 @@ TEST_F(FolderTokenizerFiles, TokensBesideTokenizerJson) {
              R"({"added_tokens_decoder": {"4": {"content": "[MASK]", "special": true, "single_word": true}}})");
   EXPECT_EQ(ids("[MASK] ."), two);
   EXPECT_NE(ids("x[MASK]").back(), 4);
+}
+
+// do_lower_case of tokenizer_config.json counts, whatever tokenizer.json says.
+TEST_F(FolderTokenizerFiles, BertIsLoweredAsItsSettingsSay) {
+  copy("bert");
+  const auto ids = [&](const char* text) { return Tokenizer(load()).encode_ids(text); };
+  const auto lower = ids("\u00C4bc"), upper = [&] {
+    write_file(folder / "tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer", "do_lower_case": false})");
+    return ids("\u00C4bc");
+  }();
+  EXPECT_NE(lower, upper);
+  write_file(folder / "tokenizer_config.json", R"({"tokenizer_class": "BertTokenizerFast", "do_lower_case": true})");
+  EXPECT_EQ(ids("\u00C4bc"), lower);
+  write_file(folder / "tokenizer_config.json", R"({"tokenizer_class": "OtherTokenizer", "do_lower_case": false})");
+  EXPECT_EQ(ids("\u00C4bc"), lower);
+}
+
+// A language that a text of Marian's is to be put into: one token where the text begins, and nowhere else.
+TEST_F(FolderTokenizerFiles, MarianTakesALanguageWhereTheTextBegins) {
+  copy("marian");
+  nlohmann::json vocabulary = nlohmann::json::parse(testing::read_file(folder / "vocab.json"));
+  const auto code = static_cast<std::int32_t>(vocabulary.size());
+  vocabulary[">>deu<<"] = code;
+  write_file(folder / "vocab.json", vocabulary.dump());
+  const Tokenizer tokenizer(load());
+  std::vector<std::int32_t> expected = tokenizer.encode_ids("a word");
+  expected.insert(expected.begin(), code);
+  EXPECT_EQ(tokenizer.encode_ids(">>deu<< a word"), expected);
+  for (const char* text : {" >>deu<< a word", "a >>deu<<"}) {
+    const std::vector<std::int32_t> ids = tokenizer.encode_ids(text);
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), code), 0) << text;
+  }
 }
 
 TEST_F(FolderTokenizerFiles, TokensThatATemplateMayWrite) {

@@ -54,6 +54,7 @@ namespace regard {
 namespace {
 
 using testing::expect_error;
+using testing::f32_tensor;
 using testing::HfFolder;
 using Json = nlohmann::json;
 constexpr std::int64_t kHuge = 1 << 30;
@@ -246,6 +247,49 @@ TEST_F(HfCheckpoint, Heads) {
 }
 
 // T5 says the channels of a head by themselves, so heads need not divide the width (Flan-T5 small: 6 heads, 512).
+// A model saved without a head, or with another task's: its body is read. One that should say tokens needs its head.
+TEST_F(HfCheckpoint, ModelsWithoutAHeadForTokens) {
+  const auto without = [](HfFolder& f, const std::string& head) {
+    std::erase_if(f.tensors, [&](const auto& tensor) { return tensor.first.starts_with(head); });
+  };
+  const auto named = [](HfFolder& f, const char* architecture) {
+    f.config["architectures"] = {architecture};
+    f.config["tie_word_embeddings"] = false;
+  };
+  const Checkpoint bare = load_changed("llama", [&](HfFolder& f) {
+    without(f, "lm_head.");
+    named(f, "LlamaModel");
+  });
+  EXPECT_FALSE(bare.config.head);
+  const Checkpoint reward = load_changed("llama", [&](HfFolder& f) {
+    without(f, "lm_head.");
+    named(f, "LlamaForSequenceClassification");
+    f.tensors["score.weight"] = f32_tensor({1, 2}, {1, 2});
+  });
+  EXPECT_FALSE(reward.config.head);
+  refuses("llama", kBad, {"'lm_head.weight' is missing"}, [&](HfFolder& f) {
+    without(f, "lm_head.");
+    named(f, "LlamaForCausalLM");
+  });
+  refuses("llama", kUnsupported, {"'score.weight'"}, [&](HfFolder& f) {
+    f.tensors["score.weight"] = f32_tensor({1, 2}, {1, 2});  // of a model that says tokens: what is it for?
+  });
+  const Checkpoint classifier = load_changed("bert", [&](HfFolder& f) {
+    without(f, "cls.");
+    f.config["architectures"] = {"BertForSequenceClassification"};
+    f.tensors["classifier.weight"] = f32_tensor({1, 2}, {1, 2});
+    f.tensors["classifier.bias"] = f32_tensor({1}, {1});
+    f.tensors["bert.embeddings.token_type_ids"] = f32_tensor({1, 2}, {0, 0});  // a buffer of old files
+  });
+  EXPECT_FALSE(classifier.config.head);
+  const Checkpoint modern = load_changed("modernbert", [&](HfFolder& f) {  // its classifier has a head.dense, too
+    without(f, "decoder.");
+    f.config["architectures"] = {"ModernBertForSequenceClassification"};
+    f.tensors["classifier.weight"] = f32_tensor({1, 2}, {1, 2});
+  });
+  EXPECT_FALSE(modern.config.head);
+}
+
 TEST_F(HfCheckpoint, HeadsOfT5AreOfAnyWidth) {
   const Checkpoint checkpoint = load_changed("t5", [](HfFolder& f) {
     f.config["num_heads"] = 8;
