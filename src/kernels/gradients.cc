@@ -38,11 +38,7 @@ NormOfRow NormBackwardRow(const float* x, const float* weight, float eps, float 
   const auto taken_off = [&](std::int64_t c, std::int64_t lanes) {
     return hn::Sub(LoadChannels(d, x + c, lanes, norm.mean), mean);
   };
-  const float squares = SumChannels(channels, [&](V partial, std::int64_t c, std::int64_t lanes) {
-    const V v = taken_off(c, lanes);
-    return Fma(v, v, partial);
-  });
-  norm.size = std::sqrt(squares / count + eps);
+  norm.size = RootOfMeanSquare(channels, eps, taken_off);
   const V size = hn::Set(d, norm.size), plus_v = hn::Set(d, plus);
   const auto weighted = [&](std::int64_t c, std::int64_t lanes) {
     return hn::Mul(hn::Add(plus_v, LoadChannels(d, weight + c, lanes)), LoadChannels(d, dy + c, lanes));

@@ -9,25 +9,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE {
 
-// sqrt(mean_c v_c^2 + eps) of the vectors of channels that values(c, lanes) gives, 0 in lanes past the end. Squares of
-// finite numbers may be too large for f32 where their root is not: then they are taken of 2^-80 v, beside which eps is
-// nothing. Without it such a row would be divided by infinity, and 0 is a wrong answer that looks like a right one.
-template <class Values>
-HWY_INLINE float RootOfMeanSquare(std::int64_t channels, float eps, const Values& values) {
-  const auto mean = [&](float factor) HWY_ATTR {
-    const V factors = hn::Set(F32(), factor);
-    const float sum = SumChannels(channels, [&](V partial, std::int64_t c, std::int64_t lanes) HWY_ATTR {
-      const V v = hn::Mul(values(c, lanes), factors);
-      return Fma(v, v, partial);
-    });
-    return sum / static_cast<float>(channels);
-  };
-  const float squares = mean(1);  // to the bit what it is without the factor
-  if (!std::isinf(squares)) return std::sqrt(squares + eps);
-  constexpr float kSmall = 0x1p-80f;
-  return std::sqrt(mean(kSmall)) / kSmall;
-}
-
 void RmsNormRow(const float* x, const float* weight, float eps, float plus, std::int64_t channels, float* y) {
   const F32 d;
   // 1. size

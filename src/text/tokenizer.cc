@@ -128,7 +128,7 @@ struct Tokenizer::Model {
       const auto number = static_cast<std::int32_t>(id);
       tokens.push_back({.id = number, .content = std::string(texts.of(number)), .special = special});
       const auto among = [&](const std::vector<std::int32_t>& ids) {
-        return std::find(ids.begin(), ids.end(), number) != ids.end();
+        return std::binary_search(ids.begin(), ids.end(), number);
       };
       tokens.back().strip_right = among(spec.strip_right);
       tokens.back().at_start = among(spec.at_start);

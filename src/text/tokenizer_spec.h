@@ -139,7 +139,8 @@ struct TokenizerSpec {
   std::vector<AliasPiece> aliases;   // unigram
   std::optional<std::int32_t> bos, eos, unknown, padding, mask, separator, classification;  // ids
   std::vector<std::int32_t> ends;  // ids that end a generated text, besides `eos`
-  // Without stages->added: tokens that take white space behind them along; that are read where a text begins alone.
+  // Without stages->added, ascending: tokens that take white space behind them along; that are read where a text
+  // begins alone.
   std::vector<std::int32_t> strip_right, at_start;
   bool add_bos = false, add_eos = false;  // put round every text
   bool add_space_prefix = false;  // sentencepiece_bpe without stages: a text is read as if a space stood before it

@@ -89,9 +89,15 @@ void stop(pid_t pid) {
 int run(const ChildProcess& child, const std::function<void()>& while_running) {
   std::vector<std::string> command = child.command, environment = environment_with(child.environment);
   SpawnSettings settings;
-  posix_spawn_file_actions_addopen(&settings.files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&settings.files, 1, child.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_adddup2(&settings.files, 1, 2);
+  if (child.input >= 0)
+    posix_spawn_file_actions_adddup2(&settings.files, child.input, 0);
+  else
+    posix_spawn_file_actions_addopen(&settings.files, 0, "/dev/null", O_RDONLY, 0);
+  if (child.printed >= 0)
+    posix_spawn_file_actions_adddup2(&settings.files, child.printed, 1);
+  else
+    posix_spawn_file_actions_addopen(&settings.files, 1, child.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_adddup2(&settings.files, child.errors >= 0 ? child.errors : 1, 2);
   // dup2 of a descriptor onto itself takes its close-on-exec mark away (glibc 2.29 and later)
   if (child.inherited_file >= 0)
     posix_spawn_file_actions_adddup2(&settings.files, child.inherited_file, child.inherited_file);

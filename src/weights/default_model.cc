@@ -4,12 +4,12 @@
 #include <array>
 #include <fstream>
 #include <optional>
+#include <random>
 
 #include "tensor/error.h"
 #include "weights/home_folder.h"
 #include "weights/new_file.h"
 #include "weights/sha256.h"
-#include "weights/temporary_folder.h"
 
 // The assembler copies the files (REGARD_MODELS is the folder models/ of the source) and counts their bytes.
 #define REGARD_OBJECT(symbol, size) \
@@ -66,6 +66,17 @@ bool holds_all(const fs::path& folder) {
                              [&](const EmbeddedFile& file) { return holds(folder / file.name, file.bytes); });
 }
 
+// A new folder of a name that nobody else has; nothing, and the reason, where none can be made.
+std::optional<fs::path> new_folder(const fs::path& beside, std::error_code& error) {
+  std::random_device random;
+  fs::create_directories(beside.parent_path(), error);
+  for (int attempt = 0; attempt < 100 && !error; ++attempt) {
+    const fs::path folder = beside.string() + fmt::format(".{:08x}{:08x}", random(), random());
+    if (fs::create_directory(folder, error)) return folder;
+  }
+  return std::nullopt;
+}
+
 void write_all_files(const fs::path& folder) {
   for (const EmbeddedFile& file : default_model_files()) {
     NewFile out(folder / file.name);
@@ -75,9 +86,18 @@ void write_all_files(const fs::path& folder) {
   sync_folder(folder);
 }
 
+// Removed with everything in it when it goes.
+struct TemporaryFolder {
+  fs::path path;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path.empty()) fs::remove_all(path, ignored);
+  }
+};
+
 // Puts the files to `place`, whole: beside it first, then there by names alone.
 void put(const fs::path& place, const fs::path& made) {
-  const TemporaryFolder beside(made);
+  const TemporaryFolder beside{made};
   write_all_files(made);
   std::error_code error;
   fs::rename(made, place, error);
@@ -91,10 +111,15 @@ void put(const fs::path& place, const fs::path& made) {
 
 // For a process that has nowhere to keep it.
 fs::path temporary_folder() {
-  static const TemporaryFolder folder = TemporaryFolder::of("regard");
-  static const bool written = (write_all_files(folder.path()), true);
-  static_cast<void>(written);
-  return folder.path();
+  static const TemporaryFolder folder = [] {
+    const fs::path beside = fs::temp_directory_path() / "regard";
+    std::error_code error;
+    const std::optional<fs::path> made = new_folder(beside, error);
+    if (!made) fail_to_write(beside, error.value());
+    write_all_files(*made);
+    return TemporaryFolder{*made};
+  }();
+  return folder.path;
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ std::string FolderSettings::chat_template() const {
   if (fs::exists(file)) return read_whole_file(file, kLargestTemplate);
   const auto place = tokenizer ? tokenizer->find("chat_template") : std::nullopt;
   if (!place) return {};
-  if (place->is_object()) return std::string(place->at("default").string());
+  if (place->is_object()) return place->string_or("default", "");
   if (!place->is_array()) return std::string(place->string());
   for (const JsonPlace& named : place->elements())
     if (named.at("name").string() == "default") return std::string(named.at("template").string());
@@ -101,7 +101,7 @@ void name_tokens(const FolderSettings& settings, TokenizerSpec& spec) {
   const auto extra = settings.tokenizer ? settings.tokenizer->find("extra_special_tokens") : std::nullopt;
   if (extra && extra->is_object())
     for (const std::string& name : extra->keys())
-      if (const JsonPlace place = extra->at(name); place.is_string() || place.is_object())
+      if (const JsonPlace place = extra->at(name); place.is_string() || (place.is_object() && place.find("content")))
         spec.template_tokens.emplace_back(name, text_of_token(place));
   const PieceIndex ids = ids_of(spec);
   // A number, or a list of them; negative means none. So does one past the end: a small vocabulary beside the default
@@ -124,6 +124,7 @@ void name_tokens(const FolderSettings& settings, TokenizerSpec& spec) {
       const std::vector<std::int32_t> read = read_ids(*place);
       if (!(spec.*name.where) && !read.empty()) spec.*name.where = read.front();
       if (name.where == &TokenizerSpec::eos) spec.ends.insert(spec.ends.end(), read.begin(), read.end());
+      if (!read.empty()) break;  // what generation_config.json says is instead of config.json's
     }
   }
   std::sort(spec.ends.begin(), spec.ends.end());

@@ -42,22 +42,24 @@ class TokenAdder {
   std::int32_t end() const { return static_cast<std::int32_t>(spec_.pieces.size()); }
 
   // Adds a token, or says how one that is added already is looked for. What the vocabulary has keeps its id; what it
-  // does not have takes no other's.
+  // does not have takes nobody else's.
   void add(AddedToken token) {
     auto& added = spec_.stages->added;
     const auto place = places_.find(token.content);
     if (place != places_.end()) {
       token.id = (*added)[place->second].id;
+      spec_.types[static_cast<std::size_t>(token.id)] = type_of_added(token);
       (*added)[place->second] = std::move(token);
       return;
     }
-    auto at = static_cast<std::size_t>(token.id);
-    if (at < spec_.pieces.size() && !spec_.pieces[at].empty() && spec_.pieces[at] != token.content)
-      at = static_cast<std::size_t>(find(token.content).value_or(end()));
-    token.id = static_cast<std::int32_t>(at);
+    if (const auto found = token.content.empty() ? std::nullopt : find(token.content))
+      token.id = *found;
+    else if (token.id < end() && !spec_.pieces[static_cast<std::size_t>(token.id)].empty())
+      token.id = end();
+    const auto at = static_cast<std::size_t>(token.id);
     grow(spec_, at + 1);
     spec_.pieces[at] = token.content;
-    spec_.types[at] = token.special ? TokenType::control : TokenType::user_defined;
+    spec_.types[at] = type_of_added(token);
     if (!token.content.empty()) ids_.set(spec_.pieces, token.id);
     if (!added) return;
     places_.emplace(token.content, added->size());
@@ -65,10 +67,22 @@ class TokenAdder {
   }
 
  private:
+  static TokenType type_of_added(const AddedToken& token) {
+    return token.special ? TokenType::control : TokenType::user_defined;
+  }
+
   TokenizerSpec& spec_;
   PieceIndex ids_;
   std::unordered_map<std::string, std::size_t> places_;  // in stages->added, by content
 };
+
+// Numbers in their order: "9" before "10".
+std::vector<std::string> in_order(std::vector<std::string> numbers) {
+  std::stable_sort(numbers.begin(), numbers.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  return numbers;
+}
 
 // Tokens that tokenizer_config.json and added_tokens.json put on top of a vocabulary. What they say of a token that
 // tokenizer.json lists too counts, as in transformers.
@@ -80,7 +94,7 @@ void add_listed_tokens(const FolderSettings& settings, TokenizerSpec& spec) {
   TokenAdder adder(spec);
   const auto decoder = settings.tokenizer ? settings.tokenizer->find("added_tokens_decoder") : std::nullopt;
   if (decoder)
-    for (const std::string& key : decoder->keys()) {
+    for (const std::string& key : in_order(decoder->keys())) {
       const JsonPlace place = decoder->at(key);
       if (key.empty() || key.size() > 9 ||
           !std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; }))
@@ -233,9 +247,7 @@ void follow_bert_settings(const FolderSettings& settings, TokenizerSpec& spec) {
            step.kind == Kind::lowercase;
   });
   if (spec.kind != TokenizerSpec::Kind::wordpiece || !bert || !settings.family().ends_with("BertTokenizer")) return;
-  const auto lower = settings.tokenizer ? settings.tokenizer->find("do_lower_case") : std::nullopt;
-  if (!lower) return;
-  const bool lowercase = lower->boolean();
+  const bool lowercase = settings.flag("do_lower_case", true);
   const bool cleans =
       std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.kind == Kind::clean; });
   steps.clear();

@@ -20,8 +20,10 @@ namespace {
 std::string_view prefix_in(const HfFamily& family, const ModelConfig& config, const StoredTensors& tensors) {
   for (std::string_view prefix = family.prefix;; prefix.remove_prefix(prefix.find('.') + 1)) {
     if (tensors.contains(hf_part(family, config, prefix, "token_embd.weight").tensor)) return prefix;
-    if (prefix.empty()) return family.prefix;
+    if (prefix.empty()) break;
   }
+  constexpr std::string_view kOther = "transformer.";  // of Llama's and Qwen's ForQuestionAnswering
+  return tensors.contains(hf_part(family, config, kOther, "token_embd.weight").tensor) ? kOther : family.prefix;
 }
 
 // Where a canonical tensor lies in this folder, by the names that have changed over the years.
@@ -84,14 +86,15 @@ void assemble(const HfFamily& family, HfHead head, Assembly& assembly, Checkpoin
   ModelConfig& config = checkpoint.config;
   config.family = family.model_type;
   const std::string_view prefix = prefix_in(family, config, tensors);
-  if (head == HfHead::other_task) {
-    config.head = false;
-    for (const auto& [name, tensor] : tensors)
-      if (is_of_other_task(name)) assembly.ignore(name);
-  }
+  const auto stored = [&](std::string_view name) {
+    return tensors.contains(hf_part(family, config, prefix, name).tensor);
+  };
+  if (config.head && head == HfHead::other_task) config.head = stored("output.weight") || stored("output.bias");
   if (config.head) config.head = family.head.empty() || tensors.contains(family.head);
-  if (config.head && head == HfHead::none && !config.tied_head)
-    config.head = tensors.contains(hf_part(family, config, prefix, "output.weight").tensor);
+  if (config.head && head == HfHead::none && !config.tied_head) config.head = stored("output.weight");
+  if (head == HfHead::other_task)
+    for (const auto& [name, tensor] : tensors)
+      if (is_of_other_task(name) && !(config.head && name.starts_with("head."))) assembly.ignore(name);
   if (!family.untied.empty() && tensors.contains(family.untied)) config.tied_head = false;
   const auto part = [&](const std::string& name) { return find_part(family, config, prefix, name, tensors); };
   for (std::int64_t l = 0; l < config.layers; ++l)
@@ -122,6 +125,7 @@ Checkpoint load_hf_checkpoint(const std::filesystem::path& folder) {
     checkpoint.encoder = std::make_shared<Checkpoint>();
     checkpoint.encoder->config = family.encoder->configure(keys);
   }
+  keys.expect("is_causal", family.encoder != nullptr || config.causal);
   keys.refuse_unknown();
   config.name = folder.filename().string();
 

@@ -53,6 +53,7 @@ ModelConfig distilbert(HfKeys& keys) {
   ModelConfig c = bert_like(keys);
   c.hidden = keys.extent({"hidden_dim"});
   c.activation = c.head_activation = hf_activation(keys, "activation", "gelu");
+  keys.expect("tie_weights_", true);
   return c;
 }
 

@@ -100,7 +100,8 @@ HfHead hf_head(const JsonPlace& config) {
 }
 
 bool is_of_other_task(std::string_view tensor) {
-  static constexpr std::string_view kHeads[] = {"classifier.", "pre_classifier.", "score.", "qa_outputs.", "head."};
+  static constexpr std::string_view kHeads[] = {"classifier.", "pre_classifier.",      "score.",
+                                                "qa_outputs.", "classification_head.", "head."};
   return std::any_of(std::begin(kHeads), std::end(kHeads),
                      [&](std::string_view head) { return tensor.starts_with(head); });
 }

@@ -51,7 +51,8 @@ struct HfFamily {
 const HfFamily& hf_family(const JsonPlace& config);
 
 // What a folder holds, by the last word of its first architecture: a model that says tokens, one without a head
-// ("MistralModel"), or one with the head of another task ("BertForSequenceClassification"), whose body can be read.
+// ("MistralModel"), or one with the head of another task ("BertForSequenceClassification"): its body can be read, and
+// a head that says tokens where it has one besides.
 enum class HfHead { tokens, none, other_task };
 HfHead hf_head(const JsonPlace& config);
 // Of another task's head.

@@ -99,7 +99,7 @@ ModelConfig opt(HfKeys& keys) {
   c.hidden = keys.extent({"ffn_dim"});
   c.embedding_width = keys.find_extent({"word_embed_proj_dim"}).value_or(c.width);
   c.activation = hf_activation(keys, "activation_function", "relu");
-  keys.expect("layer_norm_elementwise_affine", true);
+  for (const char* key : {"layer_norm_elementwise_affine", "learned_embeddings"}) keys.expect(key, true);
   c.query_bias = c.output_bias = c.mlp_bias = has_bias(keys.flag_or("enable_bias", true));
   const bool before = keys.flag_or("do_layer_norm_before", true);
   const bool removed = keys.flag_or("_remove_final_layer_norm", false);

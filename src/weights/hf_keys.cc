@@ -143,8 +143,8 @@ constexpr std::string_view kHarmless[] = {
     "xla_device",
 };
 
-// Switches of other families, of older or of other programs. A family that has one asks for it; for all others it
-// stands where every model here has it, or it is refused.
+// Switches of other families, of older or of other programs. A family that has one asks for it; for all others it is
+// off, or it is refused.
 constexpr std::string_view kOff[] = {
     "add_cross_attention",
     "attention_bias",
@@ -162,12 +162,6 @@ constexpr std::string_view kOff[] = {
     "use_resampler",
     "use_sliding_window",
 };
-constexpr std::string_view kOn[] = {
-    "is_causal",
-    "learned_embeddings",
-    "tie_weights_",
-};
-
 template <std::size_t kCount>
 bool is_among(std::string_view name, const std::string_view (&names)[kCount]) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
@@ -285,7 +279,7 @@ void HfKeys::refuse_unknown() const {
     if (is_among(key, kHarmless)) continue;
     const std::optional<JsonPlace> value = config_.find(key);  // nothing for null
     if (!value || is_empty(*value)) continue;
-    if (value->is_boolean() && (value->boolean() ? is_among(key, kOn) : is_among(key, kOff))) continue;
+    if (value->is_boolean() && !value->boolean() && is_among(key, kOff)) continue;
     refuse(key, "is not understood; as it may change the result, it is not ignored");
   }
 }

@@ -5,7 +5,7 @@ import subprocess
 import time
 import unittest
 
-from program import MAKER, ProgramTest
+from program import MAKER, PROGRAM, ProgramTest
 
 BAD_INPUT, USAGE = 1, 2
 CHAT = "chat.gguf"
@@ -72,10 +72,36 @@ class Chat(ProgramTest):
             with self.subTest(template=template):
                 self.assert_one_line(self.run_program("tokens", self.model(template), "-p", "a", "--chat", *more), BAD_INPUT, part)
 
+    def test_what_a_template_makes_is_bounded(self):
+        for template in ("{{ '%40000000d' | format(1) }}", "{{ raise_exception('a' * 60000000) }}"):
+            with self.subTest(template=template):
+                result = self.run_program("tokens", self.model(template), "-p", "a", "--chat")
+                self.assert_one_line(result, BAD_INPUT, "template cannot be used")
+                self.assertLess(len(result.err), 1000)
+        self.assert_one_line(self.run_program("tokens", self.model("{{ raise_exception('why\n  more') }}"), "-p", "a", "--chat"),
+                             BAD_INPUT, "cannot be used: why more,")
+
+    def test_limits_that_are_there_already(self):
+        with open(self.path("limited"), "w", encoding="utf-8") as file:
+            file.write(f'ulimit -t 15; ulimit -c 0; exec {PROGRAM} tokens {CHAT} -p a --chat --json\n')
+        result = subprocess.run(["bash", "limited"], cwd=self.folder, env=self.environment(), capture_output=True, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+
+    def test_a_python_that_does_not_run_is_passed_over(self):
+        os.mkdir(self.path("bin"))
+        with open(self.path("bin/python3"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho no version is set >&2\nexit 127\n")
+        os.chmod(self.path("bin/python3"), 0o755)
+        path = {"PATH": self.path("bin") + ":" + os.environ["PATH"]}
+        result = self.run_program("tokens", CHAT, "-p", "a", "--chat", env=path)
+        if os.path.exists("/usr/bin/python3"):
+            self.assertEqual((result.status, result.err), (0, ""))
+
     def test_modules_of_the_current_folder_are_not_python_s(self):
         with open(self.path("jinja2.py"), "w", encoding="utf-8") as file:
             file.write("open('taken', 'w')\n")
         self.rendered(CHAT, "-p", "a")
+        self.rendered(CHAT, "-p", "a", env={"PYTHONPATH": ":/nowhere"})  # an empty place is the current folder
         os.remove(self.path("jinja2.py"))
         self.assertFalse(os.path.exists(self.path("taken")))
 

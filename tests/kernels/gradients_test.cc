@@ -16,6 +16,7 @@ namespace {
 
 using testing::expect_error;
 using testing::Numbers;
+using testing::on_each_target;
 using testing::same_bits;
 using testing::within_law_1;
 
@@ -318,6 +319,31 @@ TEST(Gradients, RefuseWhatTheyCannotDo) {
   expect_error(ErrorCode::bad_input, {"clamped_swiglu"},
                [&] { activate_backward(Activation::clamped_swiglu, rows_of(x, 3), rows_of(x, 3), rows_of(x, 3)); });
   expect_error(ErrorCode::bad_input, {"turn"}, [&] { turn(rows_of(x, 3), rows_of(x, 3)); });
+}
+
+// Rows whose squares overflow, as forwards: their gradient is that of the row at scale 1, divided by the scale.
+TEST(Gradients, HugeRowsOfNorms) {
+  constexpr std::int64_t C = 37;
+  constexpr float kScale = 0x1p70f;
+  Numbers numbers(5);
+  const std::vector<float> x = numbers.vector(3 * C), dy = numbers.vector(3 * C), w = numbers.vector(C);
+  std::vector<float> huge = x;
+  for (float& v : huge) v *= kScale;
+  on_each_target([&](const std::string&) {
+    for (const bool centred : {false, true}) {
+      const auto gradient = [&](const std::vector<float>& rows, float back) {
+        std::vector<float> dx(rows.size()), dw(C), db(C);
+        if (centred)
+          layer_norm_backward(rows_of(rows, C), w.data(), 0, rows_of(dy, C), rows_of(dx, C), dw.data(), db.data());
+        else
+          rms_norm_backward(rows_of(rows, C), w.data(), 0, false, rows_of(dy, C), rows_of(dx, C), dw.data());
+        for (float& v : dx) v *= back;
+        dx.insert(dx.end(), dw.begin(), dw.end());
+        return dx;
+      };
+      EXPECT_TRUE(same_bits(gradient(huge, kScale), gradient(x, 1))) << centred;
+    }
+  });
 }
 
 }  // namespace

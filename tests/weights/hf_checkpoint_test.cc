@@ -151,6 +151,8 @@ TEST_F(HfCheckpoint, KeysOfRealFilesThatSaySomething) {
   refuses_value("qwen2", kUnsupported, "use_mrope", true);
   refuses_value("llama", kUnsupported, "rope_interleaved", true);
   refuses_value("llama", kUnsupported, "is_causal", false);
+  refuses_value("bert", kUnsupported, "is_causal", true);
+  refuses_value("llama", kUnsupported, "learned_embeddings", true);
   refuses_value("llama", kUnsupported, "activation", "gelu");
   refuses_value("distilbert", kUnsupported, "tie_weights_", false);
   refuses_value("gpt2", kUnsupported, "pruned_heads", {{"0", {1}}});
@@ -246,7 +248,6 @@ TEST_F(HfCheckpoint, Heads) {
   });
 }
 
-// T5 says the channels of a head by themselves, so heads need not divide the width (Flan-T5 small: 6 heads, 512).
 // A model saved without a head, or with another task's: its body is read. One that should say tokens needs its head.
 TEST_F(HfCheckpoint, ModelsWithoutAHeadForTokens) {
   const auto without = [](HfFolder& f, const std::string& head) {
@@ -288,8 +289,17 @@ TEST_F(HfCheckpoint, ModelsWithoutAHeadForTokens) {
     f.tensors["classifier.weight"] = f32_tensor({1, 2}, {1, 2});
   });
   EXPECT_FALSE(modern.config.head);
+  // A head that says tokens, where there is one besides, stays.
+  for (const char* family : {"bert", "modernbert", "llama"}) {
+    const Checkpoint both = load_changed(family, [&](HfFolder& f) {
+      f.config["architectures"] = {"AnyForSequenceClassification"};
+      f.tensors["score.weight"] = f32_tensor({1, 2}, {1, 2});
+    });
+    EXPECT_TRUE(both.config.head) << family;
+  }
 }
 
+// T5 says the channels of a head by themselves, so heads need not divide the width (Flan-T5 small: 6 heads, 512).
 TEST_F(HfCheckpoint, HeadsOfT5AreOfAnyWidth) {
   const Checkpoint checkpoint = load_changed("t5", [](HfFolder& f) {
     f.config["num_heads"] = 8;
