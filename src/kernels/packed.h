@@ -19,7 +19,7 @@ struct PackedMatrix {
   const std::byte* strips = nullptr;  // owned by whoever packed
 };
 
-// Whether a type is packed: all but f32 and f64, which are read no faster that way.
+// Whether a type is packed: all but f32 and f64, whose rows are read at the speed of memory as they lie or are rare.
 bool packs(DType type);
 // Bytes that w will take; a multiple of 64. Error{bad_input} if its type is not packed or its rows are not whole
 // blocks.

@@ -162,6 +162,7 @@ constexpr std::string_view kOff[] = {
     "use_resampler",
     "use_sliding_window",
 };
+
 template <std::size_t kCount>
 bool is_among(std::string_view name, const std::string_view (&names)[kCount]) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
