@@ -50,17 +50,24 @@ HWY_INLINE void TileOver(const TileJob& job, std::index_sequence<kIndex...>) {
   }
   const float* panel = job.panel;
   const float* x = job.x;
-  for (std::size_t k = 0; k < job.count; ++k, panel += job.stride, ++x) {
-    const auto step = [&]<std::size_t... kColumn, std::size_t... kRow>(std::index_sequence<kColumn...>,
-                                                                       std::index_sequence<kRow...>) HWY_ATTR {
-      const V w[kVectors] = {hn::Load(d, panel + kColumn * kLanes)...};
-      const auto row = [&]<std::size_t kR>(std::integral_constant<std::size_t, kR>) HWY_ATTR {
-        const V broadcast = hn::Set(d, x[static_cast<std::ptrdiff_t>(kR) * job.x_stride]);
-        ((sum[kR * kV + kColumn] = Fma(w[kColumn], broadcast, sum[kR * kV + kColumn])), ...);
-      };
-      (row(std::integral_constant<std::size_t, kRow>()), ...);
+  const auto step = [&]<std::size_t... kColumn, std::size_t... kRow>(std::index_sequence<kColumn...>,
+                                                                     std::index_sequence<kRow...>) HWY_ATTR {
+    const V w[kVectors] = {hn::Load(d, panel + kColumn * kLanes)...};
+    const auto row = [&]<std::size_t kR>(std::integral_constant<std::size_t, kR>) HWY_ATTR {
+      const V broadcast = hn::Set(d, x[static_cast<std::ptrdiff_t>(kR) * job.x_stride]);
+      ((sum[kR * kV + kColumn] = Fma(w[kColumn], broadcast, sum[kR * kV + kColumn])), ...);
     };
-    step(std::make_index_sequence<kVectors>(), std::make_index_sequence<kRows>());
+    (row(std::integral_constant<std::size_t, kRow>()), ...);
+  };
+  // Rows of y are asked for one after the other, so that they are at hand at the end and nothing waits for them now.
+  std::size_t k = 0;
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t v = 0; v < kV; ++v) {
+      __builtin_prefetch(job.y + static_cast<std::ptrdiff_t>(r) * job.y_stride + v * kLanes, 1);
+    }
+    for (const std::size_t end = job.count * (r + 1) / kRows; k < end; ++k, panel += job.stride, ++x) {
+      step(std::make_index_sequence<kVectors>(), std::make_index_sequence<kRows>());
+    }
   }
   if (job.end == TileEnd::keep) {
     (hn::Store(sum[kIndex], d, job.chain + kIndex / kV * job.stride + kIndex % kV * kLanes), ...);
