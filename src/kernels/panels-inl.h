@@ -53,11 +53,26 @@ inline std::ptrdiff_t NextWeights(const Matrix& w, std::int64_t first, std::int6
   return first + 2 * width <= w.rows ? width * w.row_stride : 0;
 }
 
-inline void RunTiles(bool few, std::int64_t rows, TileJob job) {
+// Stored weights that will be needed soon: bytes [begin, end) of some rows.
+struct WeightsAhead {
+  const std::byte* const* rows;
+  std::int64_t count, begin, end;
+  // Asks for the rows whose turn it is when `done` of `all` steps are done, where `before` of them were.
+  void fetch(std::int64_t before, std::int64_t done, std::int64_t all) const {
+    const std::int64_t first = count * before / all;
+    Prefetch(rows + first, count * done / all - first, begin, end);
+  }
+};
+
+// Tiles down the rows of x; with many of them the weights ahead are fetched between tiles, because asked for all at
+// once they would be waited for.
+inline void RunTiles(bool few, const std::int64_t all, TileJob job, const WeightsAhead& ahead) {
+  std::int64_t rows = all;
   const auto advance = [&](std::int64_t n) {
     job.x += n * job.x_stride;
     job.y += n * job.y_stride;
     job.chain += n * static_cast<std::ptrdiff_t>(job.stride);
+    ahead.fetch(all - rows, all - rows + n, all);
     rows -= n;
   };
   if (few) {
@@ -75,6 +90,7 @@ inline void RunTiles(bool few, std::int64_t rows, TileJob job) {
   if (rows == 3) Tile<3, kManyRows.vectors>(job);
   if (rows == 2) Tile<2, kManyRows.vectors>(job);
   if (rows == 1) Tile<1, kManyRows.vectors>(job);
+  if (rows > 0) advance(rows);
 }
 
 // At most kRowChunk rows of x times some panels of outputs: what one thread does at a time.
@@ -122,14 +138,16 @@ class PanelTask {
     for (std::int64_t k = block; k == block || k < block_end; k += shape_.depth) {
       const std::int64_t end = std::min(k + shape_.depth, block_end);
       for (std::int64_t lane = 0; lane < width; lane += kLaneCount) {
-        if (ahead != 0) Prefetch(rows + lane, kLaneCount, ahead + StoredBytes(w_, k), ahead + StoredBytes(w_, end));
+        if (ahead != 0 && few_)
+          Prefetch(rows + lane, kLaneCount, ahead + StoredBytes(w_, k), ahead + StoredBytes(w_, end));
         Unpack(first + lane, k, end, rows + lane, panel_ + lane);
       }
       job.count = static_cast<std::size_t>(end - k);
       job.x = x_.data + k;
       job.resume = k != block;
       job.end = end < block_end ? TileEnd::keep : block == 0 ? TileEnd::set : TileEnd::add;
-      RunTiles(few_, x_.shape[0], job);
+      RunTiles(few_, x_.shape[0], job,
+               {rows, ahead != 0 && !few_ ? width : 0, ahead + StoredBytes(w_, k), ahead + StoredBytes(w_, end)});
     }
   }
 
