@@ -43,10 +43,16 @@ struct Desk {
   // Values as strips of TileRows channels (PackStrips). With one panel only the
   // channels behind the last whole tile are laid out like that.
   bool all_strips = false;
+  // The keys and values of the next block, fetched while this one is computed with: so many lines a tile.
+  LinesAhead k_ahead, v_ahead;
+  std::int64_t k_pace = 0, v_pace = 0;
+  const std::byte* next_k[kKeyBlock];
+  const std::byte* next_v[kKeyBlock];
 
   Desk(const LaneBlock& lanes, Scratch& scratch);
   bool find(std::int64_t index, KeyRange reach);
   void find_values();
+  void look_ahead(std::int64_t index, KeyRange reach);
   // Which of the block's keys a panel has to look at, counted inside the block.
   std::pair<int, int> seen_by(const Panel& panel) const {
     return {static_cast<int>(std::clamp<std::int64_t>(panel.reach.begin - first, 0, keys)),
@@ -145,12 +151,30 @@ inline void Desk::find_values() {
   if (tile == 8) PackStrips<8>(v, keys, channel, value_channels, strips);
 }
 
+// From now on every score tile asks for some lines of the keys and values of block `index`.
+inline void Desk::look_ahead(std::int64_t index, KeyRange reach) {
+  const std::int64_t begin = std::max(index * kKeyBlock, reach.begin),
+                     end = std::min((index + 1) * kKeyBlock, reach.end);
+  const int count = static_cast<int>(std::max<std::int64_t>(0, end - begin));
+  const auto locate = [&](const Rows& rows, const std::byte** at, std::int64_t row_channels) {
+    if (count > 0) LocateRows(rows, lanes.kv_head, begin, count, at);
+    return LinesAhead(rows, at, count, row_channels);
+  };
+  k_ahead = locate(lanes.sequence->k, next_k, channels);
+  v_ahead = locate(lanes.sequence->v, next_v, value_channels);
+  const std::int64_t tiles = std::ssize(panels) * ((keys + kMaxTileRows - 1) / kMaxTileRows);
+  k_pace = k_ahead.pace(tiles);
+  v_pace = v_ahead.pace(tiles);
+}
+
 // Scores of a panel against keys [from, to) of the block: desk.s[key - from][width].
 template <int kVectors>
 void PanelScores(Desk& desk, std::size_t index, int from, int to) {
   constexpr int kRows = TileRows(kVectors);
   const V scale = hn::Set(F32(), desk.scale);
   for (int key = from; key < to; key += kRows) {
+    desk.k_ahead.fetch(desk.k_pace);
+    desk.v_ahead.fetch(desk.v_pace);
     ScoreTile<kVectors>(desk.k + key, desk.channels, desk.queries[index], scale,
                         desk.s + (key - from) * kVectors * kLanes);
   }
@@ -172,6 +196,10 @@ template <int kVectors>
 void AddPanelValues(Desk& desk, std::size_t index, int from, int to, const State& state) {
   constexpr int kRows = TileRows(kVectors);
   const F32 d;
+  // Copies of one's own: a store of a vector may alias what is reached through a desk, but not these.
+  const float* HWY_RESTRICT before = desk.before;
+  const float* HWY_RESTRICT factor = desk.factor;
+  float* const to_values = state.out;
   bool marked = false;
   const auto add = [&](auto values, std::int64_t channel) HWY_ATTR {
     V sum[kRows][kVectors];
@@ -181,13 +209,12 @@ void AddPanelValues(Desk& desk, std::size_t index, int from, int to, const State
       marked = true;
       ValueTile<kVectors, true>(values, to - from, desk.s, sum);
     }
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
+    float* HWY_RESTRICT out = to_values + channel * kVectors * kLanes;
 #pragma GCC unroll 3
-      for (int j = 0; j < kVectors; ++j) {
-        MergeValues(sum[i][j], hn::Load(d, desk.before + j * kLanes), hn::Load(d, desk.factor + j * kLanes),
-                    state.out + ((channel + i) * kVectors + j) * kLanes);
-      }
+    for (int j = 0; j < kVectors; ++j) {
+      const V mine = hn::Load(d, before + j * kLanes), block = hn::Load(d, factor + j * kLanes);
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) MergeValues(sum[i][j], mine, block, out + (i * kVectors + j) * kLanes);
     }
   };
   const std::int64_t channels = desk.value_channels;
@@ -220,6 +247,7 @@ void AttendPanel(Desk& desk, std::size_t index, const State& state) {
 inline void AttendBlock(Desk& desk, std::int64_t index, KeyRange reach, std::span<const State> states) {
   if (!desk.find(index, reach)) return;
   desk.find_values();
+  desk.look_ahead(index + 1, reach);
   for (std::size_t p = 0; p < desk.panels.size(); ++p) {
     if (desk.panels[p].vectors == 1) AttendPanel<1>(desk, p, states[p]);
     if (desk.panels[p].vectors == 2) AttendPanel<2>(desk, p, states[p]);

@@ -1,5 +1,7 @@
 #include "attention/plan.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace regard {
@@ -8,7 +10,10 @@ namespace {
 // Bytes of queries and outputs of a unit, if there is plenty of work. Keys and values of a block are laid out once per
 // unit, so units should be large; they are read from the second cache once per panel, and must still fit there beside
 // all this.
-constexpr std::int64_t kUnitBytes = 400 << 10;
+std::int64_t unit_bytes() {
+  static const std::int64_t second_cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return second_cache > 0 ? std::clamp<std::int64_t>(second_cache / 8 * 5, 160 << 10, 800 << 10) : 400 << 10;
+}
 // Units per thread below which units are made smaller.
 constexpr int kUnitsPerThread = 4;
 // A head with up to this many lanes is taken in narrow blocks. Two of them beat one vector of lanes, half of whose time
@@ -22,7 +27,7 @@ Plan::Plan(const Problem& problem, int threads)
   const std::int64_t panel = 3 * vector_lanes();
   const std::int64_t lane_bytes =
       (problem.q.shape[2] + problem.value_channels) * static_cast<std::int64_t>(sizeof(float));
-  for (std::int64_t panels = std::max<std::int64_t>(1, kUnitBytes / (lane_bytes * panel)); panels >= 1; panels /= 2) {
+  for (std::int64_t panels = std::max<std::int64_t>(1, unit_bytes() / (lane_bytes * panel)); panels >= 1; panels /= 2) {
     cut(panels * panel);
     if (threads == 1 || std::ssize(units_) >= threads * kUnitsPerThread) break;
   }

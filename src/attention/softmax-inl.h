@@ -26,6 +26,7 @@ template <int kCount>
 HWY_INLINE void ExpOfDifferences(V (&x)[kCount]) {
   const F32 d;
   const hn::RebindToSigned<F32> di;
+  constexpr float kLowest = -87.3365402f;
   V t[kCount], f[kCount], p[kCount];
 #define REGARD_EACH _Pragma("GCC unroll 8") for (int i = 0; i < kCount; ++i)
   REGARD_EACH t[i] = Fma(x[i], hn::Set(d, 1.44269504f), hn::Set(d, 12582912.0f));
@@ -38,8 +39,14 @@ HWY_INLINE void ExpOfDifferences(V (&x)[kCount]) {
   REGARD_EACH p[i] = Fma(p[i], f[i], hn::Set(d, 0.4999999403953552f));
   REGARD_EACH p[i] = Fma(p[i], f[i], hn::Set(d, 1.0f));
   REGARD_EACH p[i] = Fma(p[i], f[i], hn::Set(d, 1.0f));
+#if HWY_TARGET == HWY_AVX3
+  // p[i] * 2^r, and 0 where x[i] is below: the same numbers with two operations less. NaN is not below.
+  REGARD_EACH x[i] = V{_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x[i].raw, _mm512_set1_ps(kLowest), _CMP_NLT_UQ),
+                                              p[i].raw, hn::Sub(t[i], hn::Set(d, 12582912.0f)).raw)};
+#else
   REGARD_EACH p[i] = hn::BitCast(d, hn::Add(hn::BitCast(di, p[i]), hn::ShiftLeft<23>(hn::BitCast(di, t[i]))));
-  REGARD_EACH x[i] = hn::IfThenElse(hn::Ge(x[i], hn::Set(d, -87.3365402f)), p[i], MaxSecond(hn::Zero(d), x[i]));
+  REGARD_EACH x[i] = hn::IfThenElse(hn::Ge(x[i], hn::Set(d, kLowest)), p[i], MaxSecond(hn::Zero(d), x[i]));
+#endif
 #undef REGARD_EACH
 }
 

@@ -8,9 +8,11 @@
 #endif
 
 #include <algorithm>
+#include <cstring>
 
 #include "attention/kernel.h"
 #include "attention/softmax-inl.h"
+#include "kernels/turn-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
@@ -83,6 +85,37 @@ inline void MergeState(const State& block, const State& into) {
   }
 }
 
+// The values of a panel's lanes, a vector of lanes per channel, into their rows: turned four channels at a time.
+inline void WriteLanes(const LaneBlock& lanes, const Panel& panel, const State& state, std::int64_t channels,
+                       const View<float, 3>& out) {
+  const U32 d;
+  HWY_ALIGN std::uint32_t turned[4][kLanes];
+  for (int first = 0; first < panel.lanes; first += kLanes) {
+    const int count = std::min(kLanes, panel.lanes - first);
+    float* to[kLanes];
+    for (int i = 0; i < count; ++i) {
+      const int lane = panel.first_lane + first + i;
+      to[i] = out.data + lanes.row[lane] * out.stride[0] + lanes.head[lane] * out.stride[1];
+    }
+    const float* from = state.out + first;
+    std::int64_t c = 0;
+    for (; c + 4 <= channels; c += 4) {
+      const auto channel = [&](std::int64_t i) HWY_ATTR {
+        return hn::Load(d, reinterpret_cast<const std::uint32_t*>(from + (c + i) * state.channel_step));
+      };
+      const Words words = TurnVectors(channel(0), channel(1), channel(2), channel(3));
+      hn::Store(words.w0, d, turned[0]);
+      hn::Store(words.w1, d, turned[1]);
+      hn::Store(words.w2, d, turned[2]);
+      hn::Store(words.w3, d, turned[3]);
+      for (int i = 0; i < count; ++i) std::memcpy(to[i] + c, &turned[i % 4][i / 4 * 4], 4 * sizeof(float));
+    }
+    for (; c < channels; ++c) {
+      for (int i = 0; i < count; ++i) to[i][c] = from[c * state.channel_step + i];
+    }
+  }
+}
+
 // Counts the sinks, divides, and writes what a panel found.
 inline void Finish(const LaneBlock& lanes, const Panel& panel, const State& state, const Output& output) {
   const F32 d;
@@ -110,13 +143,19 @@ inline void Finish(const LaneBlock& lanes, const Panel& panel, const State& stat
     // + 0: whether a zero is -0 may depend on masked keys that were looked at.
     hn::Store(hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(d)), hn::Add(mean, hn::Zero(d))), d, state.out + i);
   }
+  if (!state.narrow && output.out.stride[2] == 1) {
+    WriteLanes(lanes, panel, state, problem.value_channels, output.out);
+  } else {
+    for (int lane = 0; lane < panel.lanes; ++lane) {
+      const float* from = state.out + lane * state.lane_step;
+      float* to = &output.out(lanes.row[panel.first_lane + lane], lanes.head[panel.first_lane + lane], 0);
+      for (std::int64_t c = 0; c < problem.value_channels; ++c)
+        to[c * output.out.stride[2]] = from[c * state.channel_step];
+    }
+  }
   for (int lane = 0; lane < panel.lanes; ++lane) {
     const std::int64_t row = lanes.row[panel.first_lane + lane];
     const std::int32_t head = lanes.head[panel.first_lane + lane];
-    const float* from = state.out + lane * state.lane_step;
-    float* to = &output.out(row, head, 0);
-    for (std::int64_t c = 0; c < problem.value_channels; ++c)
-      to[c * output.out.stride[2]] = from[c * state.channel_step];
     if (output.softmax.data != nullptr) output.softmax(row, head) = {state.max[lane], state.sum[lane]};
     if (output.log_sum_exp.data != nullptr) output.log_sum_exp(row, head) = log_sum_exp[lane];
   }
