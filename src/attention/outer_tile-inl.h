@@ -18,9 +18,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace regard::HWY_NAMESPACE::attention {
 
-// Rows of a tile two vectors wide: 16 registers hold 6 x 2 sums, 2 loads and a broadcast; 32 hold 12 x 2.
-inline constexpr int kTallTile = kLanes == 16 ? 12 : 6;
-inline constexpr int kShortTile = kLanes == 16 ? 8 : 4;
+// Vectors of channels that a tile is wide, if there are so many: 16 registers hold 6 x 2 sums, 2 loads and a broadcast,
+// 32 hold 6 x 4, which takes fewer broadcasts than 12 x 2.
+inline constexpr int kWideTile = kLanes == 16 ? 4 : 2;
+// Rows of a tile.
+constexpr int TallTile(int vectors) { return kLanes == 16 && vectors <= 2 ? 12 : 6; }
+constexpr int ShortTile(int vectors) { return kLanes == 16 && vectors <= 2 ? 8 : 4; }
 
 // sum[i] = fma(a[i of this step], b, sum[i]) over `count` steps; a factor a that carries the mark of a masked edge is
 // left out if kCareful. Row i of a is at a + i * row_stride, step n at + n * step.
@@ -31,13 +34,13 @@ HWY_INLINE void OuterChain(const float* HWY_RESTRICT a, std::int64_t row_stride,
 #pragma GCC unroll 4
   for (int n = 0; n < count; ++n, a += step, b += b_step) {
     V channel[kVectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) channel[j] = hn::Load(d, b + j * kLanes);
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
       const float factor = a[i * row_stride];
       if (kCareful && std::bit_cast<std::int32_t>(factor) == kMasked) continue;
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) sum[i][j] = Fma(hn::Set(d, factor), channel[j], sum[i][j]);
     }
   }
@@ -92,14 +95,14 @@ HWY_INLINE void OuterTile(const Sum& over, int row, std::int64_t channel, float*
   V sum[kRows][kVectors];
 #pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) sum[i][j] = hn::Zero(d);
   }
   over.template add<kCareful>(row, channel, sum);
   to += row * step + channel;
 #pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i, to += step) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) {
       hn::Store(hn::Add(hn::Load(d, to + j * kLanes), sum[i][j]), d, to + j * kLanes);
     }
@@ -112,13 +115,14 @@ HWY_NOINLINE void OuterStrip(const Sum& over, int rows, std::int64_t channel, fl
     for (int row = 0; row < rows; ++row) OuterTile<true, 1, kVectors>(over, row, channel, to, step);
   } else {
     for (int row = 0; row < rows;) {
+      constexpr int kTall = TallTile(kVectors), kShort = ShortTile(kVectors);
       const int left = rows - row;
-      if (left >= kTallTile && left != 2 * kShortTile) {
-        OuterTile<false, kTallTile, kVectors>(over, row, channel, to, step);
-        row += kTallTile;
-      } else if (left >= kShortTile) {
-        OuterTile<false, kShortTile, kVectors>(over, row, channel, to, step);
-        row += kShortTile;
+      if (left >= kTall && left != 2 * kShort) {
+        OuterTile<false, kTall, kVectors>(over, row, channel, to, step);
+        row += kTall;
+      } else if (left >= kShort) {
+        OuterTile<false, kShort, kVectors>(over, row, channel, to, step);
+        row += kShort;
       } else {
         OuterTile<false, 1, kVectors>(over, row++, channel, to, step);
       }
@@ -130,14 +134,17 @@ HWY_NOINLINE void OuterStrip(const Sum& over, int rows, std::int64_t channel, fl
 template <class Sum>
 inline void AddOuter(bool careful, const Sum& over, int rows, std::int64_t channels, float* to, std::int64_t step) {
   for (std::int64_t channel = 0; channel < channels;) {
-    const bool two = !careful && channel + kLanes < channels;
+    const std::int64_t left = careful ? 1 : (channels - channel + kLanes - 1) / kLanes;
+    const int vectors = left >= kWideTile ? kWideTile : left >= 2 ? 2 : 1;
     if (careful)
       OuterStrip<true, 1>(over, rows, channel, to, step);
-    else if (two)
+    else if (vectors == kWideTile)
+      OuterStrip<false, kWideTile>(over, rows, channel, to, step);
+    else if (vectors == 2)
       OuterStrip<false, 2>(over, rows, channel, to, step);
     else
       OuterStrip<false, 1>(over, rows, channel, to, step);
-    channel += (two ? 2 : 1) * kLanes;
+    channel += vectors * kLanes;
   }
 }
 
