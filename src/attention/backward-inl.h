@@ -334,12 +334,21 @@ inline void BackwardBlock(ChunkDesk& desk) {
   }
 }
 
+// A row of a gradient that is done. + 0: whether a zero is -0 may depend on masked edges.
+inline void WriteRow(const float* from, const View<float, 3>& gradient, float* to) {
+  const F32 d;
+  std::int64_t c = 0;
+  if (gradient.stride[2] == 1) {
+    for (; c + kLanes <= gradient.shape[2]; c += kLanes)
+      hn::StoreU(hn::Add(hn::Load(d, from + c), hn::Zero(d)), d, to + c);
+  }
+  for (; c < gradient.shape[2]; ++c) to[c * gradient.stride[2]] = from[c] + 0.0f;
+}
+
 inline void WriteKeyRows(const RowCopies& from, std::int64_t first, std::int64_t keys, std::int64_t kv_head,
                          const View<float, 3>& to) {
   for (std::int64_t key = 0; key < keys; ++key) {
-    float* row = to.data + (first + key) * to.stride[0] + kv_head * to.stride[1];
-    // + 0: whether a zero is -0 may depend on masked edges.
-    for (std::int64_t c = 0; c < to.shape[2]; ++c) row[c * to.stride[2]] = from.rows[key * from.step + c] + 0.0f;
+    WriteRow(from.rows + key * from.step, to, to.data + (first + key) * to.stride[0] + kv_head * to.stride[1]);
   }
 }
 
@@ -426,8 +435,7 @@ inline void BackwardQueries(const BackwardCall& call, const BackwardUnit& unit, 
       }
       hn::Store(v, d, sum + c);
     }
-    float* to = d_q.data + block.row[lane] * d_q.stride[0] + block.head[lane] * d_q.stride[1];
-    for (std::int64_t c = 0; c < channels; ++c) to[c * d_q.stride[2]] = sum[c] + 0.0f;
+    WriteRow(sum, d_q, d_q.data + block.row[lane] * d_q.stride[0] + block.head[lane] * d_q.stride[1]);
   }
 }
 
