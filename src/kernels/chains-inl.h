@@ -75,11 +75,13 @@ inline void ChainRows(const Weights& weights, ChainFunction chain, std::size_t g
       if (ahead != 0) Prefetch(rows_of_group, kLaneCount, ahead + StoredBytes(w, k), ahead + StoredBytes(w, k_end));
       const std::int64_t first = n + static_cast<std::int64_t>(g * kLanes);
       const StripBlock block = weights.Block(first, k, k_end, rows_of_group, strips[first / kStrip - n / kStrip]);
-      if (packed && block.lane == 0) PrefetchStrip(weights.Strip(first + width, k), numbers.Bytes(k_end - k));
+      if (packed && !kAsksInChain && block.lane == 0)
+        PrefetchStrip(weights.Strip(first + width, k), numbers.Bytes(k_end - k));
       words[g] = WordsOf(block, k_end - k, numbers);
       ReadScales(block, k_end - k, numbers, scales[g]);
     }
-    chain(words, scales, k_end - k, numbers.sub_bits, x.data + k, x.stride[0], sums);
+    const std::ptrdiff_t next = packed ? (weights.Strip(n + width, k) - weights.Strip(n, k)) / 4 : 0;  // in words
+    chain(words, scales, k_end - k, numbers.sub_bits, x.data + k, x.stride[0], next, sums);
   });
 }
 
