@@ -19,7 +19,7 @@ struct PackedMatrix {
   const std::byte* strips = nullptr;  // owned by whoever packed
 };
 
-// Whether a type is packed: all but f32 and f64, whose rows are read at the speed of memory as they lie or are rare.
+// Whether a type is packed: all but f32, which was no faster packed, and f64, which is rare.
 bool packs(DType type);
 // Bytes that w will take; a multiple of 64. Error{bad_input} if its type is not packed or its rows are not whole
 // blocks.
